@@ -152,7 +152,7 @@ def test_hostile_names_and_labels_are_text():
     frame = pd.DataFrame({HOSTILE: rng.uniform(-3, 3, 120)})
     frame["word"] = np.array([HOSTILE, "b", "<b>c"])[rng.integers(0, 3, 120)]
     y = pd.Series(np.sin(frame[HOSTILE]), name=HOSTILE)
-    model = collegium.CommitteeRegressor(random_state=0, learn=False, noise=0.01, members=None)
+    model = collegium.CommitteeRegressor(random_state=0)
     model.fit(frame[:60], y[:60])
     page = collegium.report(model, frame[60:], y[60:], title=HOSTILE, command=HOSTILE)
     found = Page(page.html)

@@ -15,7 +15,7 @@ from ..numbers import number, percent, value_words
 
 Array = np.ndarray
 #: Columns whose effects are drawn, and listed; rows averaged over; points; classes; levels drawn.
-DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 40, 16, 2, 10
+DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 25, 13, 2, 10
 #: Columns, rows and points where there are more than two classes, whose probabilities take long.
 OF_MANY = 4, 12, 9
 #: Standard deviations of a band that holds 95 %.
