@@ -1,4 +1,4 @@
-"""Chromium, where it is installed, opens a page: nothing is cut off at 400 px, and it is not blank."""
+"""Chromium, where it is installed, opens a page: nothing is cut off, and it is not blank."""
 
 import os
 import re

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collegium.pages.markup import element, shown, table
-from collegium.pages.numbers import count, number, percent, ticks, value_words
+from collegium.pages.numbers import count, digits, percent, ticks, value_words
 
 
 @pytest.mark.parametrize(
@@ -13,11 +13,11 @@ from collegium.pages.numbers import count, number, percent, ticks, value_words
      (-np.inf, "−∞"), (999.96, "1,000"), (0.1, "0.100")],
 )  # fmt: skip
 def test_numbers(value, text):
-    assert number(value) == text
+    assert digits(value) == text
 
 
 def test_brief_numbers_shares_and_counts():
-    assert number(2.50, brief=True) == "2.5" and number(100.0, brief=True) == "100"
+    assert digits(2.50, brief=True) == "2.5" and digits(100.0, brief=True) == "100"
     assert percent(np.nan) == "–" and percent(0.5, 0) == "50\u202f%"
     assert count(1, "row") == "1 row" and count(0, "row") == "0 rows"
 

@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
 import collegium
-from collegium.pages.page import LIMIT, POLICY, PagePart, page_of
 from collegium.pages.markup import Safe
+from collegium.pages.page import LIMIT, POLICY, PagePart, page_of
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202e\x00<img src=x onerror=alert(1)>"
 

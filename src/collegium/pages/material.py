@@ -1,4 +1,4 @@
-"""What a page is made from: a model, the rows it is judged by, and names as they are shown."""
+"""The material of a page: a model, the rows it is judged by, and names as they are shown."""
 
 from __future__ import annotations
 

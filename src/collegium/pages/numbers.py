@@ -10,13 +10,13 @@ import numpy as np
 MINUS = "\u2212"
 
 
-def number(value: float, digits: int = 3, *, brief: bool = False) -> str:
+def digits(value: float, digits: int = 3, *, brief: bool = False) -> str:
     """So many significant digits, whole digits kept, with a true minus; `brief`: without zeros at
     the end.
 
     Examples
     --------
-    >>> number(48321.4), number(-0.01234), number(0.0), number(1.5e9)
+    >>> digits(48321.4), digits(-0.01234), digits(0.0), digits(1.5e9)
     ('48,321', '−0.0123', '0', '1.5e+09')
     """
     value = float(value)
@@ -65,7 +65,7 @@ def value_words(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, float, np.integer, np.floating)):
-        return number(float(value), 4, brief=True)
+        return digits(float(value), 4, brief=True)
     return str(value)
 
 

@@ -38,7 +38,7 @@ def run_report(terminal: Terminal, asked: dict[str, Any]) -> None:
     note_ignored(terminal, data, (*columns, *roles.names, *grouped))
     with terminal.listening(), of_data(data):
         rows = all_rows(known_rows(model, data, source, columns, roles))
-        labels = groups_of(data, asked["group"], chosen, rows)
+        labels = named_labels(data, asked["group"], chosen, rows)
         page = report(
             model, rows.X, rows.y, path, exposure=rows.exposure, groups=labels,
             stream=asked["stream"], target=roles.y, title=asked["title"],
@@ -55,7 +55,7 @@ def run_report(terminal: Terminal, asked: dict[str, Any]) -> None:
         )
 
 
-def groups_of(data: Data, name: str | None, chosen: dict[str, Any], rows: Observed) -> Any:
+def named_labels(data: Data, name: str | None, chosen: dict[str, Any], rows: Observed) -> Any:
     """The name of a column that rows are grouped by, and its labels in the order of the rows."""
     if name is None:
         return None

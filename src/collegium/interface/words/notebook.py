@@ -1,4 +1,4 @@
-"""What was found when a model was fitted, in a few lines of HTML for notebooks."""
+"""Say what was found when a model was fitted, in a few lines of HTML for notebooks."""
 
 from __future__ import annotations
 

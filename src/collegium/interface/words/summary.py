@@ -58,7 +58,7 @@ def summary_of(estimator: Any) -> str:
 
 
 def found_lines(estimator: Any) -> list[tuple[str, str]]:
-    """What a model keeps of its fit, as words and texts; it takes no predictions."""
+    """Tell what a model keeps of its fit, as words and texts; it takes no predictions."""
     model, names = estimator.model_, column_names(estimator)
     function = function_lines(model, names)
     return [
