@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..explain.covariances import quick
 from ..interface.checks.arguments import check_chunk_id, check_is_fitted
 from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
@@ -398,9 +399,11 @@ class CommitteeClassifier(Classifier):
         return found, lambda other=None: log_probabilities_of(self.model_, places, other or found)
 
     def _latent_covariances(self, X: Array) -> list[Array]:
-        """Covariances of each latent function  (n, n)."""
-        found = self._predictor().joint(self.model_.places(X), self._engine())
-        return [C for _, C in found]
+        """Covariances of each latent function, but for a factor  (n, n)."""
+        places, predictor = self.model_.places(X), self._predictor()
+        if predictor.together is not None:
+            return [C for _, C in predictor.joint(places, self._engine())]
+        return [quick(one).joint(places, self._engine())[1] for one in predictor.each]
 
     @of_one_state
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -1,1 +1,6 @@
-"""What each column does to answers, and to one answer: effects, contributions, nearest rows."""
+"""Explain answers: effects of columns, contributions to single predictions, nearest rows."""
+
+from .effects import Effect, effect, effect2
+from .explanation import Explanation
+
+__all__ = ["Effect", "Explanation", "effect", "effect2"]

@@ -18,7 +18,7 @@ UNKNOWN_LEVEL = "(unknown)"
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedModel:
     """A function of rows, one number each, and what is known of it.
 
     Rows are those that the model sees: columns of numbers, codes of levels, seconds of dates, and
@@ -106,3 +106,8 @@ def _level(column: Column, code: float) -> Any:
     if kind == "date":
         return np.datetime64(round(float(text) * 1e6), "us")
     return text
+
+
+def plain_values(values: Array) -> list[Any]:
+    """List values with numbers as Python's own; dates stay NumPy's."""
+    return [float(one) if isinstance(one, np.floating) else one for one in values]

@@ -1,4 +1,4 @@
-"""What a column does to answers on average: partial dependence and accumulated local effects."""
+"""Effects of columns on answers: partial dependence and accumulated local effects."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS
-from .asking import Asked, decoded, encoded_values
+from .asking import AskedModel, decoded, encoded_values
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -78,7 +79,8 @@ def effect(
         Of several outputs the position of one; of classes the label of one, by default the second
         of two.
     n_rows : int, default=None
-        Rows of X that are averaged over, at most (200).
+        Rows of X that are averaged over, at most (200; 2,000 of accumulated effects, whose sd is
+        that of an average over 200).
 
     Returns
     -------
@@ -89,7 +91,7 @@ def effect(
     --------
     >>> import numpy as np
     >>> from collegium import CommitteeRegressor
-    >>> from collegium.explain.effects import effect
+    >>> from collegium.explain import effect
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
     >>> model = CommitteeRegressor(random_state=0).fit(X, np.sin(X[:, 0]) + 0.5 * X[:, 1])
     >>> found = effect(model, X, 0, grid=[-1.5, 0.0, 1.5])
@@ -99,8 +101,8 @@ def effect(
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: give 'partial' or 'accumulated'")
     rows, asked = asked_of(model, X, level, output)
-    j, some = asked.position(column), sampled(rows, n_rows, TUNING.rows, random_state)
-    own = asked.columns[j]
+    j, usual = asked.position(column), TUNING.rows if kind == PARTIAL else TUNING.rows_accumulated
+    own, some = asked.columns[j], sampled(rows, n_rows, usual, random_state)
     x = grid_of(asked, j, rows, grid, quantiles=kind == ACCUMULATED)
     share = shares_near(x, rows[~asked.missing(j, rows), j], rows.shape[0], own.kind == LEVELS)
     if kind == PARTIAL:
@@ -167,7 +169,7 @@ def effect2(
 # -- rows and grids ---------------------------------------------------------------------------
 
 
-def asked_of(model: Any, X: Any, level: str | None, output: Any) -> tuple[Array, Asked]:
+def asked_of(model: Any, X: Any, level: str | None, output: Any) -> tuple[Array, AskedModel]:
     """Rows as a model sees them (n, d), and what to ask about them."""
     ask = getattr(model, "_asked", None)
     if ask is None:
@@ -190,7 +192,7 @@ def sampled(rows: Array, n: Any, usual: int, random_state: Any) -> Array:
     return rows[np.sort(rng.choice(rows.shape[0], int(n), replace=False))]
 
 
-def grid_of(asked: Asked, j: int, rows: Array, grid: Any, *, quantiles: bool = False) -> Array:
+def grid_of(asked: AskedModel, j: int, rows: Array, grid: Any, *, quantiles: bool = False) -> Array:
     """Points of a grid as the model sees them, ascending unless given  (g,)."""
     own = asked.columns[j]
     number = isinstance(grid, (int, np.integer)) and not isinstance(grid, bool)
@@ -210,11 +212,11 @@ def grid_of(asked: Asked, j: int, rows: Array, grid: Any, *, quantiles: bool = F
         return np.sort(distinct[np.argsort(-count, kind="stable")[:n]])
     if distinct.size <= n:
         return distinct
-    ends = np.quantile(there, [TUNING.tail, 1.0 - TUNING.tail])
+    low, high = (float(np.quantile(there, q)) for q in (TUNING.tail, 1.0 - TUNING.tail))
     if quantiles:
         inner = np.quantile(there, np.linspace(0.0, 1.0, n), method="inverted_cdf")
-        return np.unique(np.clip(inner, *ends))
-    return np.linspace(*ends, n)
+        return np.unique(np.clip(inner, low, high))
+    return np.linspace(low, high, n)
 
 
 def shares_near(x: Array, there: Array, n: int, levels: bool) -> Array:
@@ -234,7 +236,7 @@ def nearest_points(x: Array, values: Array, levels: bool) -> Array:
     return np.asarray(order[at])
 
 
-def _shares_of_two(asked: Asked, at: Sequence[int], xs: Sequence[Array], rows: Array) -> Array:
+def _shares_of_two(asked: AskedModel, at: Sequence[int], xs: Sequence[Array], rows: Array) -> Array:
     there = ~(asked.missing(at[0], rows) | asked.missing(at[1], rows))
     own = [
         nearest_points(x, rows[there, j], asked.columns[j].kind == LEVELS) for j, x in zip(at, xs)
@@ -248,7 +250,9 @@ def _shares_of_two(asked: Asked, at: Sequence[int], xs: Sequence[Array], rows: A
 # -- averages ---------------------------------------------------------------------------------
 
 
-def moved_rows(asked: Asked, some: Array, at: Sequence[int], point: Array) -> Array:
+def moved_rows(
+    asked: AskedModel, some: Array, at: Sequence[int], point: Sequence[float] | Array
+) -> Array:
     """Rows with columns set to a point, where nothing is missing any more  (n, d)."""
     moved = some.copy()
     for j, value in zip(at, point):
@@ -258,17 +262,17 @@ def moved_rows(asked: Asked, some: Array, at: Sequence[int], point: Array) -> Ar
 
 
 def _partial(
-    asked: Asked, some: Array, at: Sequence[int], points: Array
+    asked: AskedModel, some: Array, at: Sequence[int], points: Array
 ) -> tuple[Array, Array, bool]:
     """Mean over rows of f(x with columns set to each point), its sd, and whether by covariances."""
     n = some.shape[0]
     a = np.full((1, n), 1.0 / n)
     each = [averages(asked, moved_rows(asked, some, at, point), a) for point in points]
-    mean, sd = (np.array([found[k][0] for found in each]) for k in (0, 1))
-    return mean, sd, all(found[2] for found in each)
+    means, sds, joint = zip(*each)
+    return np.concatenate(means), np.concatenate(sds), all(joint)
 
 
-def averages(asked: Asked, X: Array, A: Array) -> tuple[Array, Array, bool]:
+def averages(asked: AskedModel, X: Array, A: Array) -> tuple[Array, Array, bool]:
     """Means Am and standard deviations √diag(ACAᵀ) of sums A (k, n) of f at rows X; without C
     the sd is |A|·sd, which is not less."""
     mean, sd = asked.moments(X)
@@ -278,7 +282,9 @@ def averages(asked: Asked, X: Array, A: Array) -> tuple[Array, Array, bool]:
     return A @ mean, np.sqrt(np.maximum(np.einsum("kn,kn->k", A @ C, A), 0.0)), True
 
 
-def _missing(asked: Asked, some: Array, rows: Array, j: int) -> tuple[float, float, float] | None:
+def _missing(
+    asked: AskedModel, some: Array, rows: Array, j: int
+) -> tuple[float, float, float] | None:
     """Mean answer with column j missing in all rows, its sd, and the share of rows where it is."""
     gone = asked.missing(j, rows)
     if not gone.any():
@@ -292,7 +298,7 @@ def _missing(asked: Asked, some: Array, rows: Array, j: int) -> tuple[float, flo
 
 
 def _accumulated(
-    asked: Asked, some: Array, j: int, x: Array, share: Array
+    asked: AskedModel, some: Array, j: int, x: Array, share: Array
 ) -> tuple[Array, tuple[Array, Array, bool], Array]:
     """Grid, accumulated local effects with their sd, and shares of rows.
 
@@ -306,8 +312,21 @@ def _accumulated(
         raise ValueError(
             f"column {asked.columns[j].name!r} has one value: accumulated effects need two"
         )
-    members = _rows_of_bins(some[~asked.missing(j, some)], j, z, asked.columns[j].kind == LEVELS)
-    own = np.repeat(np.arange(z.size - 1), [part.shape[0] for part in members])
+    weight = share / share.sum() if share.any() else np.full(z.size, 1.0 / z.size)
+    levels, there = asked.columns[j].kind == LEVELS, some[~asked.missing(j, some)]
+    X, A = _curve(asked, there, j, z, weight, levels)
+    mean = A @ asked.mean(X)
+    few = there[evenly_spaced(len(there), TUNING.rows)]
+    _, sd, joint = averages(asked, *_curve(asked, few, j, z, weight, levels))
+    return z, (mean, sd, joint), share
+
+
+def _curve(
+    asked: AskedModel, rows: Array, j: int, z: Array, weight: Array, levels: bool
+) -> tuple[Array, Array]:
+    """Rows at the ends of their bins, and the map from f there to the curve  (s, D), (g, s)."""
+    members = _rows_of_bins(rows, j, z, levels)
+    own = np.repeat(np.arange(z.size - 1), [len(part) for part in members])
     ends = [
         moved_rows(asked, part, (j,), (z[k + up],))
         for up in (0, 1)
@@ -315,9 +334,8 @@ def _accumulated(
     ]
     steps = (own == np.arange(z.size - 1)[:, None]) / np.bincount(own)[:, None]  # within bins
     curve = np.vstack([np.zeros((1, own.size)), np.cumsum(steps, axis=0)])
-    weight = share / share.sum() if share.any() else np.full(z.size, 1.0 / z.size)
     curve -= weight @ curve
-    return z, averages(asked, np.concatenate(ends), np.hstack([-curve, curve])), share
+    return np.concatenate(ends), np.hstack([-curve, curve])
 
 
 def _rows_of_bins(rows: Array, j: int, z: Array, levels: bool) -> list[Array]:

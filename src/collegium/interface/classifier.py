@@ -33,6 +33,8 @@ Array = np.ndarray
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
 
+    explained_level = "probability"
+
     @of_one_state
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each query.
