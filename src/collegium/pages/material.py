@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..explain.asking import Asked, decoded
+from ..explain.asking import AskedModel, decoded
 from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
 from ..interface.words.effects import columns_together, rows_for, shares
 from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS, NUMBER
-from .markup import shown
+from .markup import visible
 from .numbers import value_words
 
 Array = np.ndarray
@@ -27,7 +27,7 @@ class Material:
     """A fitted model, and a sample of the rows that it is judged by."""
 
     model: Any
-    asked: Asked  # columns of the user's table, and a function of rows
+    asked: AskedModel  # columns of the user's table, and a function of rows
     X: Array  # (n, d) as the model sees them
     y: Array  # (n,) as given
     position: Array  # where each row was given, from 0  (n,)
@@ -45,7 +45,7 @@ class Material:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(shown(one.name) for one in self.asked.columns)
+        return tuple(visible(one.name) for one in self.asked.columns)
 
     @property
     def classes(self) -> Any:
@@ -82,7 +82,7 @@ class Material:
         own = self.asked.columns[j]
         if own.kind == NUMBER:
             return value_words(value)
-        return shown(value_words(decoded(own, np.array([value]))[0]))
+        return visible(value_words(decoded(own, np.array([value]))[0]))
 
     def cell(self, j: int, row: int, X: Array | None = None) -> str:
         """The value of column j in a row, in words."""
@@ -101,7 +101,7 @@ def seen_by(model: Any, X: Any) -> Array:
     return np.asarray(check_queries(model, X))
 
 
-def importance_of(model: Any, asked: Asked, X: Array) -> Array:
+def importance_of(model: Any, asked: AskedModel, X: Array) -> Array:
     """Shares of the variance of the mean that columns explain, over some rows  (d,)."""
     if getattr(model, "explains", False):
         found = np.asarray(model.feature_importances_, dtype=float)
