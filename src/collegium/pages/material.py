@@ -1,4 +1,4 @@
-"""What a page is made from: a model, the rows it is judged by, and names as they are shown."""
+"""The material of a page: a model, the rows it is judged by, and names as they are shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..interface.frames.encoded import KnownColumns
 from ..interface.words.effects import columns_together, rows_for, shares
 from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS, NUMBER
-from .markup import shown
+from .markup import visible
 from .numbers import value_words
 
 Array = np.ndarray
@@ -45,11 +45,16 @@ class Material:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(shown(one.name) for one in self.asked.columns)
+        return tuple(visible(one.name) for one in self.asked.columns)
 
     @property
     def classes(self) -> Any:
         return getattr(self.model, "classes_", None)
+
+    @property
+    def costly(self) -> bool:
+        """Whether probabilities are integrals over several functions, which take long."""
+        return self.classes is not None and len(self.classes) > 2
 
     @property
     def rows(self) -> Any:
@@ -77,7 +82,7 @@ class Material:
         own = self.asked.columns[j]
         if own.kind == NUMBER:
             return value_words(value)
-        return shown(value_words(decoded(own, np.array([value]))[0]))
+        return visible(value_words(decoded(own, np.array([value]))[0]))
 
     def cell(self, j: int, row: int, X: Array | None = None) -> str:
         """The value of column j in a row, in words."""
