@@ -19,6 +19,14 @@ MOST_ROWS = 3_000_000
 ARGUMENTS = ("X", "y", "id", "source", "kept", "sample_weight", "exposure")
 
 
+class IdTaken(ValueError):
+    """Raised where an id is that of other rows."""
+
+
+class LedgerFull(ValueError):
+    """Raised where a ledger would have more rows than it may."""
+
+
 @dataclass(frozen=True, eq=False)
 class NewChunk:
     """A chunk before it is written."""
@@ -54,7 +62,7 @@ class NewChunks:
         if id in known or id in self.shas:
             same = sha == (known[id].sha256 if id in known else self.shas[id])
             if not same:
-                raise ValueError(
+                raise IdTaken(
                     f"id={id!r} is a chunk of other rows: give another id, or replace that chunk"
                 )
             return known[id].lsn if id in known else next_lsn
@@ -81,7 +89,7 @@ class NewChunks:
 def check_size(n: int) -> None:
     """Refuse more rows than a ledger holds."""
     if n > MOST_ROWS:
-        raise ValueError(
+        raise LedgerFull(
             f"a ledger holds at most {MOST_ROWS:,} rows, and this would make {n:,}: begin another, "
             "or fit rows on disk (store=)"
         )

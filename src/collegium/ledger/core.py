@@ -280,6 +280,12 @@ class LedgerFile:
         return self._roles.target
 
     @property
+    def kept_columns(self) -> tuple[str, ...]:
+        """Columns that are kept beside the inputs and the target."""
+        self._catch_up()
+        return self._roles.keep or ()
+
+    @property
     def n_rows(self) -> int:
         """Rows that count."""
         return self._catch_up().n
