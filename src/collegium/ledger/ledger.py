@@ -190,7 +190,7 @@ class Ledger(LedgerFile):
         old = self._now
         total = old.total
         if new.template.exact:
-            total = new.template.heard(total, [one.named for one in new.chunks])
+            total = new.template.heard(total, [one.named for one in new.chunks if one.named])
         with self._step() as con:
             told = self._with_roles(con, new.roles, new.template)
             table, entries = self._table(con), []

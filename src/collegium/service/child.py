@@ -88,7 +88,8 @@ class LearnerLink:
         self.waiting: dict[int, tuple[asyncio.Future[Said], int]] = {}
         self.rows, self.count, self.restarts = 0, 0, 0  # rows that wait, commands, restarts
         self.alive, self.ending = False, False
-        self._pause, self._said, self._loop = FIRST_PAUSE, Said(), None
+        self._pause, self._said = FIRST_PAUSE, Said()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.child = Child(path)
 
     def check(self) -> None:
@@ -103,7 +104,7 @@ class LearnerLink:
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hear the learner within an event loop."""
-        self._loop: asyncio.AbstractEventLoop | None = loop
+        self._loop = loop
         self._attach(self.child)
 
     def _attach(self, child: Child) -> None:

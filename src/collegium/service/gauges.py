@@ -25,9 +25,9 @@ class Histogram:
         below = 0
         for bound, count in zip((*BOUNDS, "+Inf"), self.counts):
             below += count
-            yield line(f"{name}_bucket", below, {**labels, "le": bound})
-        yield line(f"{name}_sum", self.total, labels)
-        yield line(f"{name}_count", below, labels)
+            yield metric_line(f"{name}_bucket", below, {**labels, "le": bound})
+        yield metric_line(f"{name}_sum", self.total, labels)
+        yield metric_line(f"{name}_count", below, labels)
 
 
 class Requests:
@@ -44,7 +44,7 @@ class Requests:
     def lines(self) -> Iterable[str]:
         yield from head("collegium_requests_total", "counter", "Requests by route and code.")
         for (route, code), count in sorted(self.codes.items()):
-            yield line("collegium_requests_total", count, {"route": route, "code": code})
+            yield metric_line("collegium_requests_total", count, {"route": route, "code": code})
         name = "collegium_request_seconds"
         yield from head(name, "histogram", "Seconds from the head of a request to its answer.")
         for route, own in sorted(self.seconds.items()):
@@ -56,7 +56,7 @@ def head(name: str, kind: str, words: str) -> tuple[str, str]:
     return f"# HELP {name} {words}", f"# TYPE {name} {kind}"
 
 
-def line(name: str, value: float, labels: Labels | None = None) -> str:
+def metric_line(name: str, value: float, labels: Labels | None = None) -> str:
     """Write one number."""
     said = ",".join(f'{key}="{escaped(str(own))}"' for key, own in (labels or {}).items())
     return f"{name}{{{said}}} {value:g}" if said and isinstance(value, float) else (
@@ -71,12 +71,15 @@ def escaped(text: str) -> str:
 
 def gauge(name: str, value: float | None, words: str, labels: Labels | None = None) -> list[str]:
     """Write one number that goes up and down; None: it is not known yet."""
-    return [*head(name, "gauge", words), *([] if value is None else [line(name, value, labels)])]
+    return [
+        *head(name, "gauge", words),
+        *([] if value is None else [metric_line(name, value, labels)]),
+    ]
 
 
 def counter(name: str, value: float, words: str) -> list[str]:
     """Write one number that goes up."""
-    return [*head(name, "counter", words), line(name, value)]
+    return [*head(name, "counter", words), metric_line(name, value)]
 
 
 def resident_bytes(pid: int) -> int | None:

@@ -26,7 +26,7 @@ LONGEST_ID, LONGEST_TEXT = 200, 1_000
 LONGEST_VALUE = 10_000
 
 
-def parsed(data: bytes) -> dict[str, Any]:
+def parsed_body(data: bytes) -> dict[str, Any]:
     """Read a JSON object; refuse what JSON does not have, and names that come twice."""
     try:
         found = json.loads(data.decode(), parse_constant=_no_number, object_pairs_hook=_once)
@@ -90,7 +90,8 @@ def given_rows(body: Mapping[str, Any], most: int) -> list[Row]:
             raise Refusal(422, "a row has no values", row=i)
         if len(row) != len(rows[0]):
             raise Refusal(422, f"this row has {len(row)} values, the first {len(rows[0])}", row=i)
-        for name, value in row.items() if kind is dict else enumerate(row):
+        values: Any = row.items() if isinstance(row, dict) else enumerate(row)
+        for name, value in values:
             check_value(value, i, name)
     return rows
 

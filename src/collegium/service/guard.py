@@ -1,4 +1,4 @@
-"""What every request passes first: address, token, size and time; and what is counted of it."""
+"""Check every request first: its host, token, size and time; and count what became of it."""
 
 from __future__ import annotations
 

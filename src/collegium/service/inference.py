@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from ..numerics.version import __version__
 from .given import Row, check_value, given_text, is_text, too_many
 from .refusals import Refusal
-from .routes import Answer, body_of, options_of
+from .routes import JsonAnswer, body_of, options_of
 from .service import Service
 from .serving import ServedModel
 
@@ -25,7 +26,7 @@ INPUT = "x"
 
 
 async def server(service: Service, request: Request) -> Response:
-    return Answer({"name": "collegium", "version": __version__, "extensions": []})
+    return JsonAnswer({"name": "collegium", "version": __version__, "extensions": []})
 
 
 def check_model(service: Service, request: Request) -> ServedModel:
@@ -46,7 +47,7 @@ async def model_metadata(service: Service, request: Request) -> Response:
             {"name": name, "datatype": kind, "shape": [-1]} for name, kind in zip(names, types)
         ]
     outputs = ["probability"] if served.labels else ["mean", "std", "lower", "upper"]
-    return Answer({
+    return JsonAnswer({
         "name": service.settings.name, "versions": [str(served.lsn)], "platform": "collegium",
         "inputs": inputs,
         "outputs": [{"name": name, "datatype": "FP64", "shape": [-1]} for name in outputs],
@@ -55,7 +56,7 @@ async def model_metadata(service: Service, request: Request) -> Response:
 
 async def model_ready(service: Service, request: Request) -> Response:
     check_model(service, request)
-    return Answer({"name": service.settings.name, "ready": True})
+    return JsonAnswer({"name": service.settings.name, "ready": True})
 
 
 async def infer(service: Service, request: Request) -> Response:
@@ -70,9 +71,9 @@ async def infer(service: Service, request: Request) -> Response:
     found, served = await service.batcher.ask(rows, options, exposure)
     wanted = wanted_outputs(body, list(found))
     said = {"id": given_text(body, "id")} if "id" in body else {}
-    return Answer({
+    return JsonAnswer({
         "model_name": service.settings.name, "model_version": str(served.lsn), **said,
-        "outputs": [tensor(name, found[name]) for name in wanted],
+        "outputs": [as_tensor(name, found[name]) for name in wanted],
     })  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def wanted_outputs(body: Mapping[str, Any], have: list[str]) -> list[str]:
     return names
 
 
-def tensor(name: str, values: Array) -> dict[str, Any]:
+def as_tensor(name: str, values: Array) -> dict[str, Any]:
     return {
         "name": name, "shape": list(values.shape), "datatype": "FP64",
         "data": values.ravel().tolist(),
@@ -100,7 +101,7 @@ def rows_of_tensors(inputs: Any, most: int) -> list[Row]:
     """Read tensors as rows."""
     if not isinstance(inputs, list) or not inputs:
         raise Refusal(422, 'give "inputs", a list of tensors', column="inputs")
-    own = [values_of(one, most) for one in inputs]
+    own = [tensor_values(one, most) for one in inputs]
     names = [name for name, _, _ in own]
     if len(set(names)) < len(names):
         raise Refusal(422, "two tensors have one name", column="inputs")
@@ -120,13 +121,15 @@ def rows_of_tensors(inputs: Any, most: int) -> list[Row]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def values_of(one: Any, most: int) -> tuple[str, list[int], list[Any]]:
+def tensor_values(one: Any, most: int) -> tuple[str, list[int], list[Any]]:
     """Check a tensor: its name, shape and values in a flat list."""
     if not isinstance(one, dict) or not is_text(one.get("name")):
         raise Refusal(422, "a tensor is an object with a name", column="inputs")
     name, shape, kind, data = one["name"], one.get("shape"), one.get("datatype"), one.get("data")
-    whole = isinstance(shape, list) and all(type(size) is int and size > 0 for size in shape)
-    if not whole or len(shape) not in (1, 2):
+    if (
+        not isinstance(shape, list) or len(shape) not in (1, 2)
+        or not all(type(size) is int and 0 < size < 2**31 for size in shape)
+    ):  # fmt: skip
         raise Refusal(422, "shape is [n] or [n, d], of numbers above zero", column=name)
     if shape[0] > most:
         raise too_many(shape[0], most)
@@ -134,7 +137,7 @@ def values_of(one: Any, most: int) -> tuple[str, list[int], list[Any]]:
         words = f"datatype is one of {[*NUMBERS, 'BYTES']}"
         raise Refusal(422, words, column=name)
     flat = flattened(data)
-    if flat is None or len(flat) != int(np.prod(shape, dtype=object)):
+    if flat is None or len(flat) != math.prod(shape):
         raise Refusal(422, f"data does not have the shape {shape}", column=name)
     columns = shape[1] if len(shape) == 2 else 1
     for i, value in enumerate(flat):

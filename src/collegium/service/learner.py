@@ -118,7 +118,7 @@ class Learner:
 
     def change(self, command: Command) -> None:
         """Forget rows, by their description or by an event that they came after."""
-        work = {"forget": self.forget, "rollback": self.roll_back}[command["do"]]
+        work: Any = {"forget": self.forget, "rollback": self.roll_back}[command["do"]]
         try:
             said = {"code": 200, "answer": work(**command["what"])}
         except Exception as error:
@@ -256,7 +256,7 @@ def own_ledger(path: str) -> Ledger:
         time.sleep(0.1)
 
 
-def work(path: str) -> int:
+def learn_for_front(path: str) -> int:
     """Learn for the process at the other end, until that ends; the exit code."""
     told = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed is words
@@ -280,6 +280,6 @@ if __name__ == "__main__":
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the process that began this
-    code = work(sys.argv[1])
+    code = learn_for_front(sys.argv[1])
     sys.stderr.flush()
     os._exit(code)  # a model may be in the making

@@ -1,4 +1,4 @@
-"""What the routes are, for programs (OpenAPI 3.1) and for people (a page without scripts)."""
+"""Describe the routes, for programs (OpenAPI 3.1) and for people (a page without scripts)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT: Schema = {"type": "string"}
 NUMBERS_OR_ONE: Schema = {"type": ["number", "array"], "items": {"type": "number"}}
 
 
-def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
+def _object(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     found: Schema = {"type": "object", "properties": properties}
     return {**found, "required": list(required)} if required else found
 
@@ -40,7 +40,7 @@ EXPLAIN: Schema = {
     **TEXT, "description": "columns: what each column does; source, site, id or a kept column: "
     "what the rows of each of its values do. At most 100 rows.",
 }  # fmt: skip
-PREDICT = _object(**QUESTION, explain=EXPLAIN)
+PREDICT = _object((), **QUESTION, explain=EXPLAIN)
 PREDICT_EXAMPLE = {"rows": [{"t": 71.5, "p": 2.0}], "interval": 0.9}
 LEARN = _object(
     ("id",),
@@ -86,7 +86,7 @@ ROUTES: tuple[tuple[str, str, str, Schema | None, Any, str], ...] = (
     ("/v1/as-of/{when}", "get", "Describe the model as of an event (a number) or a time.", None,
      None, "200"),
     ("/v1/as-of/{when}", "post", "Predict by the model as of an event or a time.",
-     _object(**QUESTION), PREDICT_EXAMPLE, "200"),
+     _object((), **QUESTION), PREDICT_EXAMPLE, "200"),
     ("/v1/model", "get", "Describe the model, the ledger, and how far one is behind the other.",
      None, None, "200"),
     ("/v1/report", "get", "A page on how good predictions were of rows that came since the "
@@ -157,7 +157,7 @@ STYLE = """
 body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 52rem; background: var(--paper);
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; }
-p { margin: .4rem 0; } .soft { color: var(--soft); }
+p { margin: .4rem 0; } a { color: var(--mark); } .soft { color: var(--soft); }
 details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; }
 summary { padding: .55rem .8rem; cursor: pointer; display: flex; gap: .8rem; flex-wrap: wrap; }
 details > div { padding: 0 .8rem .8rem; }

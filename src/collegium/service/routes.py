@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ..ledger.errors import LedgerError
-from .given import as_numbers, check_value, given_id, given_rows, given_text, only, parsed
+from .given import as_numbers, check_value, given_id, given_rows, given_text, only, parsed_body
 from .openapi import described_routes, page_of
 from .refusals import Refusal
-from .scores import Scored
+from .scores import ScoredRow
 from .service import Service
 from .serving import AnswerOptions, ServedModel
 
@@ -35,7 +35,7 @@ CLOSED = {
 OPTIONS = ("interval", "level", "exposure", "explain")
 
 
-class Answer(JSONResponse):
+class JsonAnswer(JSONResponse):
     """JSON in ASCII; numbers that are not finite are null."""
 
     def render(self, content: Any) -> bytes:
@@ -66,7 +66,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "send the body as it is, not compressed")
     data = await request.body()
-    return await asyncio.to_thread(parsed, data) if len(data) > LARGE else parsed(data)
+    return await asyncio.to_thread(parsed_body, data) if len(data) > LARGE else parsed_body(data)
 
 
 # -- predictions ---------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ async def predict(service: Service, request: Request) -> Response:
     options, exposure = options_of(body, served, len(rows))
     explained = await explanation(service, body, rows)
     found, served = await service.batcher.ask(rows, options, exposure)
-    return Answer({"lsn": served.lsn, **answer_of(served, found), **explained})
+    return JsonAnswer({"lsn": served.lsn, **answer_of(served, found), **explained})
 
 
 def options_of(
@@ -98,7 +98,7 @@ def options_of(
     if exposure is not None and not served.exposed:
         raise Refusal(422, "exposure is for counts: leave it out", column="exposure")
     if served.exposed:
-        exposure = numbers(exposure, "exposure", n, 1.0)
+        exposure = positive_numbers(exposure, "exposure", n, 1.0)
     found = AnswerOptions(None if interval is None else float(interval), level, served.exposed)
     return found, exposure
 
@@ -107,7 +107,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def numbers(values: Any, name: str, n: int, usual: float) -> Array:
+def positive_numbers(values: Any, name: str, n: int, usual: float) -> Array:
     """Read one positive number per row, or one for all."""
     if values is None or is_number(values):
         values = [usual if values is None else values] * n
@@ -172,7 +172,7 @@ async def learn(service: Service, request: Request) -> Response:
     if service.link.rows + len(rows) > settings.most_waiting:
         words = f"{service.link.rows:,} rows wait to be learnt: send these later"
         raise Refusal(429, words, headers={"Retry-After": "5"})
-    batch = {"id": id, "X": rows, "source": given_text(body, "source")}
+    batch: dict[str, Any] = {"id": id, "X": rows, "source": given_text(body, "source")}
     batch |= {name: one_per_row(body, name, len(rows)) for name in ("sample_weight", "exposure")
               if body.get(name) is not None}  # fmt: skip
     if "kept" in body:
@@ -185,21 +185,21 @@ async def learn(service: Service, request: Request) -> Response:
     some = service.scores.sample(len(rows)) if served is not None else 0
     scoring = asyncio.gather(service.scores.score(rows[:some], y[:some]), return_exceptions=True)
     said = await service.link.ask(command, len(rows))
-    answer = told(said)
+    answer = answer_or_refusal(said)
     service.learnt_rows += len(rows)
     asyncio.get_running_loop().create_task(note_scores(service, scoring, answer["lsn"]))
-    return Answer(answer, status_code=202)
+    return JsonAnswer(answer, status_code=202)
 
 
 async def note_scores(service: Service, scoring: Awaitable[Any], lsn: int) -> None:
     """Count predictions of rows that no model had learnt when they were made."""
     (found,) = await scoring
     if not isinstance(found, BaseException) and found[1] < lsn:
-        own: Sequence[Scored] = found[0]
+        own: Sequence[ScoredRow] = found[0]
         service.scores.note(own)
 
 
-def told(said: Mapping[str, Any]) -> dict[str, Any]:
+def answer_or_refusal(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of the learner, or raise what it refused."""
     if said["code"] < 400:
         return said["answer"]
@@ -290,19 +290,19 @@ async def roll_back(service: Service, request: Request) -> Response:
 
 async def changed(service: Service, command: dict[str, Any]) -> Response:
     """Let the learner forget, and wait for the model without these rows."""
-    found = told(await service.link.ask(command))
+    found = answer_or_refusal(await service.link.ask(command))
     service.forget_rows()
     lsn = found.get("lsn", found.get("certificate", {}).get("lsn"))
     if lsn is None:
-        return Answer(found)
-    return Answer({**found, "answered without them": await service.model_has(lsn)})
+        return JsonAnswer(found)
+    return JsonAnswer({**found, "answered without them": await service.model_has(lsn)})
 
 
 # -- what is known -------------------------------------------------------------------------------
 
 
 async def model(service: Service, request: Request) -> Response:
-    return Answer(service.described())
+    return JsonAnswer(service.described())
 
 
 async def as_of(service: Service, request: Request) -> Response:
@@ -313,7 +313,7 @@ async def as_of(service: Service, request: Request) -> Response:
         if request.method != "POST":
             own = await service.slowly(lambda: service.past(when))
             basis = "the present one; rows forgotten since are not in it"
-            return Answer({"as of": when, "rows": int(own.model_.total_weight), "basis": basis})
+            return JsonAnswer({"as of": when, "rows": int(own.model_.total_weight), "basis": basis})
         body = await body_of(request)
         only(body, ("rows", "columns", "interval", "level", "exposure"))
         rows = given_rows(body, service.settings.most_rows)
@@ -324,7 +324,7 @@ async def as_of(service: Service, request: Request) -> Response:
             X = as_numbers(served.model, rows)
             return answer_of(served, served.answers(X, options, exposure))
 
-        return Answer({"as of": when, **await service.slowly(ask)})
+        return JsonAnswer({"as of": when, **await service.slowly(ask)})
     except (ValueError, LedgerError) as error:
         raise Refusal(422, str(error), column="when") from error
 
@@ -339,7 +339,8 @@ async def report(service: Service, request: Request) -> Response:
     if len(last) < 30:
         words = f"a report needs 30 rows that came after the start, and {len(last)} were scored"
         raise Refusal(409, words, headers={"Retry-After": "10"})
-    rows, y = [one.row for one in last], np.array([one.y for one in last])
+    rows: list[Any] = [one.row for one in last]
+    y = np.array([one.y for one in last])
     X: Any = rows if served.shape.names is not None else np.array(rows, dtype=float)
     if served.shape.names is not None:
         X = [{name: row[name] for name in served.shape.names} for row in rows]
@@ -348,12 +349,12 @@ async def report(service: Service, request: Request) -> Response:
 
 
 async def live(service: Service, request: Request) -> Response:
-    return Answer({"live": True})
+    return JsonAnswer({"live": True})
 
 
 async def ready(service: Service, request: Request) -> Response:
     if service.ready:
-        return Answer({"ready": True})
+        return JsonAnswer({"ready": True})
     raise Refusal(503, service.why or "the model is being made ready", headers={"Retry-After": "1"})
 
 
@@ -362,7 +363,7 @@ async def metrics(service: Service, request: Request) -> Response:
 
 
 async def openapi(service: Service, request: Request) -> Response:
-    return Answer(described_routes())
+    return JsonAnswer(described_routes())
 
 
 async def docs(service: Service, request: Request) -> Response:

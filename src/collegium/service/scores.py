@@ -22,7 +22,7 @@ PROMISED = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredRow:
     """One row that was predicted before it was learnt."""
 
     row: Row
@@ -35,7 +35,7 @@ class RunningScores:
     """Coverage and log density of the last rows that were predicted before they were learnt."""
 
     def __init__(self, batcher: Batcher) -> None:
-        self.batcher, self.last = batcher, deque[Scored](maxlen=LAST)
+        self.batcher, self.last = batcher, deque[ScoredRow](maxlen=LAST)
         self.count, self._room, self._at = 0, RATE, time.monotonic()
 
     def sample(self, n: int) -> int:
@@ -47,16 +47,16 @@ class RunningScores:
         self._room -= some
         return some
 
-    async def score(self, rows: Sequence[Row], y: Sequence[Any]) -> tuple[list[Scored], int]:
+    async def score(self, rows: Sequence[Row], y: Sequence[Any]) -> tuple[list[ScoredRow], int]:
         """Predict rows by the present model; and the event up to which that has learnt."""
         served = self.batcher.present()
         if getattr(served.model, "y_ndim_", 1) > 1 or served.exposed:
             return [], served.lsn
         inside, density = await self.batcher.later(partial(judged, served, rows, np.array(y)))
         each = zip(rows, y, inside.tolist(), density.tolist())
-        return [Scored(*one) for one in each], served.lsn
+        return [ScoredRow(*one) for one in each], served.lsn
 
-    def note(self, found: Sequence[Scored]) -> None:
+    def note(self, found: Sequence[ScoredRow]) -> None:
         """Count rows that have been learnt now."""
         self.last.extend(found)
         self.count += len(found)

@@ -22,7 +22,7 @@ from . import inference, routes
 from .child import ServiceRefused
 from .guard import Guard, PatientProtocol
 from .refusals import Refusal
-from .routes import Answer, Handler
+from .routes import Handler, JsonAnswer
 from .service import Service
 from .settings import ServiceSettings, check_open
 
@@ -65,11 +65,11 @@ def application(service: Service) -> Any:
 
     def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, Refusal):
-            return Answer(error.as_dict(), error.status, error.headers)
+            return JsonAnswer(error.as_dict(), error.status, error.headers)
         if isinstance(error, HTTPException):
             own = Refusal(error.status_code, str(error.detail))
-            return Answer(own.as_dict(), error.status_code, error.headers)
-        return Answer(Refusal(500, "an internal error").as_dict(), 500)
+            return JsonAnswer(own.as_dict(), error.status_code, error.headers)
+        return JsonAnswer(Refusal(500, "an internal error").as_dict(), 500)
 
     own = Starlette(
         routes=[Route(path, _bound(one, service), methods=how.split()) for path, one, how in PATHS],

@@ -80,7 +80,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """What a prediction is to have; requests with equal ones are answered together."""
+    """Options of predictions; requests with equal ones are answered together."""
 
     interval: float | None = None
     level: str = "observation"
@@ -88,7 +88,7 @@ class AnswerOptions:
 
 
 @dataclass(eq=False)
-class Asked:
+class WaitingRows:
     """Rows of one request that wait for their predictions."""
 
     rows: Sequence[Row]  # as they came
@@ -118,7 +118,7 @@ class Batcher:
 
     def __init__(self) -> None:
         self.served: ServedModel | None = None
-        self._asked: list[Asked] = []
+        self._asked: list[WaitingRows] = []
         self._later: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._some, self._closed = threading.Condition(), False
         self.calls = self.rows = 0
@@ -136,7 +136,7 @@ class Batcher:
         served = self.present()
         future = asyncio.get_running_loop().create_future()
         with self._some:
-            self._asked.append(Asked(rows, options, exposure, served, future))
+            self._asked.append(WaitingRows(rows, options, exposure, served, future))
             self._some.notify()
         return await future, served
 
@@ -181,13 +181,13 @@ class Batcher:
             found = error
         hand_over(future, found)
 
-    def _encode(self, one: Asked) -> None:
+    def _encode(self, one: WaitingRows) -> None:
         try:
             one.X = as_numbers(one.served.model, one.rows)
         except Exception as error:
             self._end(one, error)
 
-    def _group(self) -> list[Asked]:
+    def _group(self) -> list[WaitingRows]:
         """Choose the requests that can be answered by one call with the shortest one."""
         with self._some:
             some = [one for one in self._asked if one.X is not None]
@@ -196,7 +196,7 @@ class Batcher:
         first = min(some, key=lambda one: one.left).together_with()
         return [one for one in some if one.together_with() == first]
 
-    def _call(self, group: list[Asked]) -> None:
+    def _call(self, group: list[WaitingRows]) -> None:
         most = MANY if len(group) == 1 and len(self._asked) <= 1 else SOME
         taken, room = [], most
         for one in sorted(group, key=lambda one: one.left):
@@ -218,7 +218,7 @@ class Batcher:
                 self._end(one, one.found())
         self.calls, self.rows = self.calls + 1, self.rows + start
 
-    def _predicted(self, taken: list[tuple[Asked, int]]) -> dict[str, Array]:
+    def _predicted(self, taken: list[tuple[WaitingRows, int]]) -> dict[str, Array]:
         parts = [one.X[one.done : one.done + n] for one, n in taken if one.X is not None]
         first, exposure = taken[0][0], None
         if first.options.exposed:
@@ -227,7 +227,7 @@ class Batcher:
         X = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return first.served.answers(X, first.options, exposure)
 
-    def _end(self, one: Asked, result: Any) -> None:
+    def _end(self, one: WaitingRows, result: Any) -> None:
         with self._some:
             if one in self._asked:
                 self._asked.remove(one)

@@ -15,7 +15,7 @@ SHORTEST = 16
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """What `collegium serve` was asked for, and what a request may cost."""
+    """Arguments of `collegium serve`, and limits of what a request may cost."""
 
     path: str  # of the ledger
     host: str = "127.0.0.1"
@@ -72,6 +72,6 @@ def check_open(settings: ServiceSettings) -> None:
     """Refuse an address that others reach, unless they need a token."""
     if not settings.local and settings.token is None:
         raise ValueError(
-            f"host {settings.host} can be reached from other machines: give a token by --token-file "
-            f"or in {TOKEN}, or listen on 127.0.0.1"
+            f"host {settings.host} can be reached from other machines: give a token by "
+            f"--token-file or in {TOKEN}, or listen on 127.0.0.1"
         )
