@@ -199,8 +199,9 @@ def _check_names(shape: TableShape, rows: Sequence[Row]) -> None:
 
 
 def _no_column(name: str, row: Mapping[str, Any], i: int) -> Refusal:
-    near = get_close_matches(name, list(row), n=1, cutoff=0.6)
-    hint = f" (it has {near[0]!r}: is that meant?)" if near else ""
+    others = {key.lower(): key for key in row}
+    near = get_close_matches(name.lower(), list(others), n=1, cutoff=0.6)
+    hint = f" (it has {others[near[0]]!r}: is that meant?)" if near else ""
     words = f"a row has no {name!r}{hint}; null is a missing value"
     return Refusal(422, words, row=i, column=name)
 

@@ -20,6 +20,8 @@ Scope = dict[str, Any]
 App = Callable[[Any, Any, Any], Awaitable[None]]
 #: Paths that need no token: whether the service lives, and what it is.
 FREE = ("/live", "/ready", "/v2/health/live", "/v2/health/ready", "/docs", "/openapi.json")
+#: Bytes of the head of a request.
+LONGEST_HEAD = 16_384
 log = logging.getLogger("collegium.service")
 
 
@@ -56,8 +58,10 @@ class Guard:
             self.requests.note(route, sent[0] or 499, time.perf_counter() - start)
 
     def check(self, scope: Scope) -> None:
-        """Refuse other hosts, wrong tokens and bodies that are too long."""
+        """Refuse other hosts, wrong tokens, and heads and bodies that are too long."""
         headers = dict(scope["headers"])
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEAD:
+            raise Refusal(431, f"the head of a request has at most {LONGEST_HEAD:,} bytes")
         if self._token is not None and scope["path"] not in FREE:
             given = headers.get(b"authorization", b"")
             kind, _, token = given.partition(b" ")

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ..ledger.errors import LedgerError
@@ -65,7 +65,10 @@ async def body_of(request: Request) -> dict[str, Any]:
         raise Refusal(415, "send JSON, with Content-Type: application/json")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "send the body as it is, not compressed")
-    data = await request.body()
+    try:
+        data = await request.body()
+    except ClientDisconnect as error:
+        raise Refusal(400, "the body ended too early, or was not as its head said") from error
     return await asyncio.to_thread(parsed_body, data) if len(data) > LARGE else parsed_body(data)
 
 

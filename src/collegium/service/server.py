@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from . import inference, routes
 from .child import ServiceRefused
-from .guard import Guard, PatientProtocol
+from .guard import LONGEST_HEAD, Guard, PatientProtocol
 from .refusals import Refusal
 from .routes import Handler, JsonAnswer
 from .service import Service
@@ -28,8 +28,6 @@ from .settings import ServiceSettings, check_open
 
 #: Seconds after which a thread that computes lets another one on; 0.005 by default.
 SWITCH = 0.001
-#: Bytes of the head of a request.
-HEAD = 16_384
 PATHS: tuple[tuple[str, Handler, str], ...] = (
     ("/v1/predict", routes.predict, "POST"),
     ("/v1/learn", routes.learn, "POST"),
@@ -113,10 +111,10 @@ def run_service(settings: ServiceSettings, say: Callable[[str, str], None]) -> N
 def server_config(app: Any, settings: ServiceSettings) -> uvicorn.Config:
     """Settings of the server: one process, plain HTTP/1.1, no log of requests."""
     return uvicorn.Config(
-        app, http=PatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None,
+        app, http=PatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None, log_level="error",
         access_log=False, server_header=False, date_header=False, proxy_headers=False,
         limit_concurrency=settings.connections, timeout_keep_alive=30, backlog=256,
-        timeout_graceful_shutdown=10, h11_max_incomplete_event_size=HEAD,
+        timeout_graceful_shutdown=10, h11_max_incomplete_event_size=LONGEST_HEAD,
     )  # fmt: skip
 
 
