@@ -100,7 +100,9 @@ def killed(folder: Path, kills: int, seed: int, *, fronts: float = 0.2, senders:
         one.start()
     try:
         while fronts_killed + learners_killed < kills:
-            time.sleep(rng.expovariate(1 / 0.4))
+            if rng.random() < 0.9:  # else perhaps in the midst of its start
+                wait_alive(service)
+            time.sleep(rng.uniform(0.0, 0.8))
             learner = service.learner()
             if rng.random() < fronts:
                 service.kill()
@@ -110,10 +112,7 @@ def killed(folder: Path, kills: int, seed: int, *, fronts: float = 0.2, senders:
                 with suppress(ProcessLookupError):
                     os.kill(learner, signal.SIGKILL)
                     learners_killed += 1
-        end = time.monotonic() + 60
-        while service.ask("GET", "/v1/model")[1]["learner"] != "alive":
-            assert time.monotonic() < end, "the learner did not come back"
-            time.sleep(0.1)
+        wait_alive(service)
         time.sleep(1.0)
     finally:
         stop.set()
@@ -130,6 +129,14 @@ def killed(folder: Path, kills: int, seed: int, *, fronts: float = 0.2, senders:
         "kills of the learner": learners_killed, "kills of the front": fronts_killed,
         "acknowledged": len(told), "wrong answers": wrong, **found,
     }  # fmt: skip
+
+
+def wait_alive(service: Running, seconds: float = 120.0) -> None:
+    """Wait until the learner works."""
+    end = time.monotonic() + seconds
+    while service.ask("GET", "/v1/model")[1]["learner"] != "alive":
+        assert time.monotonic() < end, "the learner did not come back"
+        time.sleep(0.05)
 
 
 def compared(path: Path, told: Told, sent: dict[str, int], replay: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Running:
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, given], stderr=self.said, env=own
         )
-        self.port = 0
+        self.port, self.ready_after = 0, 0.0
         if wait:
             self.wait()
 
@@ -54,7 +54,8 @@ class Running:
             self.port = int(found[1]) if found else 0
             with suppress(OSError):
                 if self.port and self.ask("GET", "/ready")[0] == 200:
-                    return time.perf_counter() - self.begun
+                    self.ready_after = time.perf_counter() - self.begun
+                    return self.ready_after
             time.sleep(0.05)
         raise RuntimeError(f"the service was not ready in time: {self.words()}")
 

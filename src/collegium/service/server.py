@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..numerics.memory import few_arenas
 from . import inference, routes
 from .child import ServiceRefused
 from .guard import LONGEST_HEAD, Guard, PatientProtocol
@@ -97,6 +98,7 @@ def run_service(settings: ServiceSettings, say: Callable[[str, str], None]) -> N
             raise
         warnings.simplefilter("ignore")  # of single requests
         sys.setswitchinterval(SWITCH)
+        few_arenas()
         PatientProtocol.patience, PatientProtocol.longest = settings.patience, settings.longest
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -111,8 +113,9 @@ def run_service(settings: ServiceSettings, say: Callable[[str, str], None]) -> N
 def server_config(app: Any, settings: ServiceSettings) -> uvicorn.Config:
     """Settings of the server: one process, plain HTTP/1.1, no log of requests."""
     return uvicorn.Config(
-        app, http=PatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None, log_level="error",
-        access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        app, http=PatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None,
+        log_level="error", access_log=False, proxy_headers=False, server_header=False,
+        date_header=False,
         limit_concurrency=settings.connections, timeout_keep_alive=30, backlog=256,
         timeout_graceful_shutdown=10, h11_max_incomplete_event_size=LONGEST_HEAD,
     )  # fmt: skip

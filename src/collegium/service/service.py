@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..ledger.ledger import Ledger
+from ..numerics.memory import give_back
 from ..numerics.version import __version__
 from .child import LearnerLink
 from .gauges import Requests, counter, gauge, resident_bytes
@@ -59,7 +60,8 @@ class Service:
 
         def load() -> tuple[ServedModel, float]:
             start = time.thread_time()
-            return ServedModel.of_bytes(data, lsn, first=first), time.thread_time() - start
+            found = ServedModel.of_bytes(data, lsn, first=first)
+            return found, time.thread_time() - start
 
         try:
             self.batcher.served, seconds = await loop.run_in_executor(self._loading, load)
@@ -71,6 +73,7 @@ class Service:
                 self._changes.popleft()
             self._swapped.set()
             self._swapped = asyncio.Event()
+            await loop.run_in_executor(self._loading, give_back, first)
         self.link.taken(0.0 if first else seconds)
 
     async def model_has(self, lsn: int) -> bool:
