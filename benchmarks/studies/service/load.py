@@ -131,7 +131,7 @@ def under_load(
     *,
     predictions: float = 200.0,
     learnt: float = 1000.0,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Predict and learn at once; times, memory and CPU. Rows to learn are those of the table, moved
     a little, with noise."""
     rng = np.random.default_rng(1)

@@ -260,6 +260,11 @@ class LedgerFile:
         return self._catch_up().ordered()
 
     @property
+    def path(self) -> str:
+        """The file."""
+        return self._db.path
+
+    @property
     def state(self) -> str:
         """Hash of basis, sum and chunks: the same for the same rows, however they came."""
         return self._catch_up().hash
