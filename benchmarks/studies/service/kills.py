@@ -88,7 +88,7 @@ def ask_on(port: Any, stop: threading.Event) -> None:
         time.sleep(0.02)
 
 
-def killed(folder: Path, kills: int, seed: int, *, fronts: float = 0.2, senders: int = 4) -> dict:
+def killed(folder: Path, kills: int, seed: int, *, fronts: float = 0.2, senders: int = 12) -> dict:
     """Kill learner or front so many times under load; counts, after everything was compared."""
     path, rng = folder / "killed.clgdb", random.Random(seed)
     make_plant(path)

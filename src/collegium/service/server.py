@@ -56,6 +56,7 @@ def application(service: Service) -> Any:
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
+        service.rehearse()
         service.link.begin(asyncio.get_running_loop())
         try:
             yield

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..interface.functions.warming import warm_up
 from ..ledger.ledger import Ledger
 from ..numerics.memory import give_back
 from ..numerics.version import __version__
@@ -24,6 +25,20 @@ from .settings import ServiceSettings
 MOST_SLOW = 4
 #: Seconds that a request to forget waits for the model without those rows.
 WITHOUT = 30.0
+#: Rows of the model by which everything is compiled at the start.
+REHEARSED = 2_500
+
+
+def model_of_first(ledger: Ledger) -> Any:
+    """Make a model of the first rows of a ledger, on its basis; None: it has no basis."""
+    if not ledger.basis_id:
+        return None
+    rows, last = 0, 0
+    for one in sorted(ledger.chunks(), key=lambda one: one.lsn):
+        rows, last = rows + one.n, one.lsn
+        if rows >= REHEARSED:
+            break
+    return ledger.as_of(last)
 
 
 class Service:
@@ -37,6 +52,7 @@ class Service:
         self._swapped = asyncio.Event()
         self._loading, self._slow = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._slow_count, self._past = 0, (0, "", None)
+        self._rehearsed: Any = None
         self.link = LearnerLink(settings.path, self.on_state, self.on_model)
 
     # -- what the learner tells ------------------------------------------------------------------
@@ -46,6 +62,20 @@ class Service:
         if said["lsn"] > self.ledger.get("lsn", -1):
             self._changes.append((said["lsn"], time.monotonic()))
         self.ledger = {name: own for name, own in said.items() if name != "do"}
+
+    def rehearse(self) -> None:
+        """Compile with a model of the first rows, while the learner makes that of all."""
+        self._rehearsed = asyncio.get_running_loop().run_in_executor(self._loading, self._warm)
+
+    def _warm(self) -> bool:
+        """Ask a model of some rows; False: the first model has to compile."""
+        try:
+            model = self.reading(model_of_first)
+            if model is not None:
+                warm_up(model)
+            return model is not None
+        except Exception:  # of a ledger that is odd: the learner will tell
+            return False
 
     def on_model(self, said: dict[str, Any], data: bytearray | None) -> None:
         """Load a model, and let it answer once it is warm."""
@@ -57,10 +87,11 @@ class Service:
 
     async def _swap(self, data: bytearray, lsn: int) -> None:
         loop, first = asyncio.get_running_loop(), self.batcher.served is None
+        cold = first and not await self._rehearsed
 
         def load() -> tuple[ServedModel, float]:
             start = time.thread_time()
-            found = ServedModel.of_bytes(data, lsn, first=first)
+            found = ServedModel.of_bytes(data, lsn, first=cold)
             return found, time.thread_time() - start
 
         try:
