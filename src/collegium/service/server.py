@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -76,7 +78,31 @@ def application(service: Service) -> Any:
         exception_handlers={Refusal: refused, HTTPException: refused, Exception: refused},
         lifespan=lifespan,
     )
+    service.ask_itself = partial(rehearsed_requests, own, service)
     return Guard(own, service.settings, service.requests)
+
+
+async def rehearsed_requests(app: Any, service: Service) -> None:
+    """Send the application some requests of one row, as the first client will."""
+    shape = service.batcher.present().shape
+    row: Any = [0.0] * len(shape.kinds)
+    if shape.names is not None:
+        row = dict.fromkeys(shape.names)
+    for more in ({}, {"interval": 0.9}) * 3:
+        body = json.dumps({"rows": [row], **more}).encode()
+
+        async def receive(body: bytes = body) -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            pass
+
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
+            "path": "/v1/predict", "raw_path": b"/v1/predict", "root_path": "", "scheme": "http",
+            "query_string": b"", "headers": [(b"content-type", b"application/json")],
+        }  # fmt: skip
+        await app(scope, receive, send)
 
 
 def _bound(handler: Handler, service: Service) -> Callable[[Request], Any]:

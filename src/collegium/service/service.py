@@ -6,8 +6,9 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from ..interface.functions.warming import warm_up
@@ -27,6 +28,10 @@ MOST_SLOW = 4
 WITHOUT = 30.0
 #: Rows of the model by which everything is compiled at the start.
 REHEARSED = 2_500
+
+
+async def _nothing() -> None:
+    pass
 
 
 def model_of_first(ledger: Ledger) -> Any:
@@ -53,6 +58,8 @@ class Service:
         self._loading, self._slow = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._slow_count, self._past = 0, (0, "", None)
         self._rehearsed: Any = None
+        self.warm = False
+        self.ask_itself: Callable[[], Awaitable[None]] = _nothing
         self.link = LearnerLink(settings.path, self.on_state, self.on_model)
 
     # -- what the learner tells ------------------------------------------------------------------
@@ -100,6 +107,10 @@ class Service:
             self.why, seconds = str(error), 1.0
         else:
             self.swaps += 1
+            if first:
+                with suppress(Exception):  # the first request would show it
+                    await self.ask_itself()
+                self.warm = True
             while self._changes and self._changes[0][0] <= lsn:
                 self._changes.popleft()
             self._swapped.set()
@@ -151,7 +162,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        return self.batcher.served is not None
+        return self.batcher.served is not None and self.warm
 
     @property
     def lag(self) -> tuple[int, float]:
