@@ -144,8 +144,8 @@ def under_load(
 
     def learn(k: int) -> tuple[str, bytes]:
         some = rng.integers(len(X), size=EACH)
-        rows = (X[some] + rng.normal(0.0, 0.01, (EACH, X.shape[1]))).round(6)
-        new = (y[some] + rng.normal(0.0, 0.05, EACH)).round(6)
+        rows = (X[some] + rng.normal(0.0, 0.001, (EACH, X.shape[1]))).round(6)
+        new = (y[some] + rng.normal(0.0, 0.01, EACH)).round(6)
         body = {"id": f"load {k}", "rows": rows.tolist(), "y": new.tolist()}
         return "/v1/learn", json.dumps(body).encode()
 

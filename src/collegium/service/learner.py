@@ -27,8 +27,8 @@ from .wire import Frames
 #: Learning waits for so many seconds after the first rows, or until there are so many rows.
 WAIT, ROWS = 0.25, 500
 #: Seconds between two models at least, and how many times as long as both processes took to make
-#: one ready: a tenth of their time at most goes into that.
-PAUSE, TIMES = 1.0, 9.0
+#: one ready: a twentieth of their time at most goes into that.
+PAUSE, TIMES = 1.0, 19.0
 #: Seconds to wait for a writer that is just ending.
 PATIENCE = 3.0
 BUSY, FULL = 503, 507

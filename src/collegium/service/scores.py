@@ -16,7 +16,7 @@ from .serving import AnswerOptions, Batcher, ServedModel
 
 Array = np.ndarray
 #: Rows a second that are scored at most, rows of one request, and rows of running averages.
-RATE, EACH, LAST = 10.0, 4, 2_000
+RATE, EACH, LAST = 5.0, 4, 2_000
 #: The interval whose coverage is counted.
 PROMISED = 0.9
 

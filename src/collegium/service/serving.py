@@ -1,14 +1,16 @@
 """Predictions: requests that wait are answered together, by one model that never changes.
 
-A model is swapped whole. While one call computes, requests gather for the next one: nobody waits
-for a timer. A call takes few rows, so that a long request does not hold up the short ones; all rows
-of a request are answered by the model that answered its first ones.
+A model is swapped whole. Requests gather while a call computes; where others are likely to come
+within some milliseconds, a call waits for them, as several rows take little more time than one. A
+call takes few rows, so that a long request does not hold up the short ones; all rows of a request
+are answered by the model that answered its first ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -26,6 +28,9 @@ from .refusals import Refusal
 Array = np.ndarray
 #: Rows of a call where several requests wait, and where one does.
 SOME, MANY = 64, 512
+#: Seconds that the oldest request waits for company, where the next one is expected by then; and
+#: the weight of the last pause in the mean of pauses between requests.
+COMPANY, LAST_PAUSE = 0.005, 0.1
 #: Pieces of work that may wait until no request does.
 MOST_LATER = 100
 
@@ -96,6 +101,7 @@ class WaitingRows:
     exposure: Array | None
     served: ServedModel
     future: asyncio.Future[Any]
+    came: float
     X: Array | None = None  # the same as numbers
     done: int = 0
     parts: list[dict[str, Array]] = field(default_factory=list)
@@ -122,6 +128,7 @@ class Batcher:
         self._later: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._some, self._closed = threading.Condition(), False
         self.calls = self.rows = 0
+        self._pause, self._came = 1.0, 0.0  # between requests, on average; when the last one came
         threading.Thread(target=self._work, daemon=True).start()
 
     def close(self) -> None:
@@ -136,7 +143,10 @@ class Batcher:
         served = self.present()
         future = asyncio.get_running_loop().create_future()
         with self._some:
-            self._asked.append(WaitingRows(rows, options, exposure, served, future))
+            now = time.monotonic()
+            self._pause += LAST_PAUSE * (min(now - self._came, 1.0) - self._pause)
+            self._came = now
+            self._asked.append(WaitingRows(rows, options, exposure, served, future, now))
             self._some.notify()
         return await future, served
 
@@ -162,6 +172,8 @@ class Batcher:
             with self._some:
                 while not (self._asked or self._later or self._closed):
                     self._some.wait()
+                while self._asked and (left := self._for_company()) > 0.0:
+                    self._some.wait(left)
                 if self._closed:
                     return
                 self._asked = [one for one in self._asked if not one.future.cancelled()]
@@ -173,6 +185,15 @@ class Batcher:
                 self._do(*work)
             elif group := self._group():
                 self._call(group)
+
+    def _for_company(self) -> float:
+        """Seconds to wait for further requests: none unless all that wait are new and short, and
+        the next is expected soon."""
+        if self._pause > COMPANY or len(self._asked) >= SOME or self._closed:
+            return 0.0
+        if any(one.X is not None or len(one.rows) > 1 for one in self._asked):
+            return 0.0
+        return self._asked[0].came + COMPANY - time.monotonic()
 
     def _do(self, work: Callable[[], Any], future: asyncio.Future[Any]) -> None:
         try:
