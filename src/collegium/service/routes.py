@@ -14,7 +14,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ..ledger.errors import LedgerError
-from .given import as_numbers, check_value, given_id, given_rows, given_text, only, parsed_body
+from .given import (
+    as_numbers,
+    check_value,
+    dated,
+    given_id,
+    given_rows,
+    given_text,
+    only,
+    parsed_body,
+)
 from .openapi import described_routes, page_of
 from .refusals import Refusal
 from .scores import ScoredRow
@@ -145,7 +154,8 @@ async def explanation(service: Service, body: Mapping[str, Any], rows: list) -> 
     if len(rows) > MOST_EXPLAINED:
         raise Refusal(413, f"at most {MOST_EXPLAINED} rows of a request are explained")
     served = service.batcher.present()
-    X = as_numbers(served.model, rows)
+    as_numbers(served.model, rows)  # refuses what is wrong with them
+    X = as_table(served, rows)
     if by == "columns":
         if not hasattr(served.model, "explain"):
             raise Refusal(501, "this release does not explain predictions by columns")
@@ -279,6 +289,15 @@ async def forget(service: Service, request: Request) -> Response:
     return await changed(service, {"do": "forget", "what": what})
 
 
+def as_table(served: ServedModel, rows: Sequence[Any]) -> Any:
+    """Return rows as the library takes them: dicts of the model's columns, or an array."""
+    shape = served.shape
+    if shape.names is None:
+        return np.array(rows, dtype=float)
+    names = shape.names
+    return [{name: row[name] for name in names} for row in dated(rows, shape.dates)]
+
+
 async def roll_back(service: Service, request: Request) -> Response:
     body = await body_of(request)
     only(body, ("to", "reason", "confirm"))
@@ -344,9 +363,7 @@ async def report(service: Service, request: Request) -> Response:
         raise Refusal(409, words, headers={"Retry-After": "10"})
     rows: list[Any] = [one.row for one in last]
     y = np.array([one.y for one in last])
-    X: Any = rows if served.shape.names is not None else np.array(rows, dtype=float)
-    if served.shape.names is not None:
-        X = [{name: row[name] for name in served.shape.names} for row in rows]
+    X = as_table(served, rows)
     found = await service.slowly(lambda: make(served.model, X, y))
     return HTMLResponse(found.html, headers=CLOSED)
 
