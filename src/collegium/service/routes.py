@@ -294,8 +294,8 @@ def as_table(served: ServedModel, rows: Sequence[Any]) -> Any:
     shape = served.shape
     if shape.names is None:
         return np.array(rows, dtype=float)
-    names = shape.names
-    return [{name: row[name] for name in names} for row in dated(rows, shape.dates)]
+    own: Any = dated(rows, shape.dates)
+    return [{name: row[name] for name in shape.names} for row in own]
 
 
 async def roll_back(service: Service, request: Request) -> Response:

@@ -226,17 +226,16 @@ class Batcher:
             taken.append((one, min(one.left, room)))
             room -= taken[-1][1]
         try:
-            found = self._predicted(taken)
+            found, start = self._predicted(taken), 0
+            for one, n in taken:
+                one.parts.append({name: own[start : start + n] for name, own in found.items()})
+                one.done, start = one.done + n, start + n
+                if not one.left:
+                    self._end(one, one.found())
         except Exception as error:
             for one, _ in taken:
                 self._end(one, error)
             return
-        start = 0
-        for one, n in taken:
-            one.parts.append({name: own[start : start + n] for name, own in found.items()})
-            one.done, start = one.done + n, start + n
-            if not one.left:
-                self._end(one, one.found())
         self.calls, self.rows = self.calls + 1, self.rows + start
 
     def _predicted(self, taken: list[tuple[WaitingRows, int]]) -> dict[str, Array]:
