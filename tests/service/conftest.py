@@ -10,7 +10,7 @@ from benchmarks.studies.service.running import Running
 def service(tmp_path_factory):
     path = tmp_path_factory.mktemp("service") / "plant.clgdb"
     make_plant(path)
-    with Running(path, patience=1.0) as running:
+    with Running(path, patience=1.0, most_waiting=500) as running:
         running.path = path
         yield running
     assert "Traceback" not in running.said_at_the_end

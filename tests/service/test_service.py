@@ -213,6 +213,13 @@ def test_a_second_service_on_the_ledger_is_refused(service):
     assert USAGE == 2
 
 
+def test_a_full_queue_says_when_to_come_again(service, client):
+    before = client.get("/v1/model").json()["ledger"]["lsn"]
+    found = client.post("/v1/learn", json={"id": "many", "rows": plant_rows(501, 50)})
+    assert found.status_code == 429 and int(found.headers["retry-after"]) > 0
+    assert client.get("/v1/model").json()["ledger"]["lsn"] == before
+
+
 def test_a_full_disk_is_told_and_nothing_is_learnt(service, client):
     resource = pytest.importorskip("resource")
     before = client.get("/v1/model").json()["ledger"]
