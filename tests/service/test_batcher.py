@@ -10,7 +10,7 @@ from collegium import CommitteeClassifier, CommitteeRegressor
 from collegium.kernels import Matern32
 from collegium.modelfile.files import model_bytes
 from collegium.service.refusals import Refusal
-from collegium.service.scores import judged
+from collegium.service.scores import scored_rows
 from collegium.service.serving import AnswerOptions, Batcher, ServedModel
 
 RNG = np.random.default_rng(4)
@@ -87,7 +87,7 @@ def test_a_model_that_came_as_bytes_answers_alike(models):
 
 def test_scores_are_those_of_the_library(models):
     y = Y[:30] + np.where(np.arange(30) % 3, 0.1, 1.0)
-    inside, density = judged(models[0], X[:30].tolist(), y)
+    inside, density = scored_rows(models[0], X[:30].tolist(), y)
     lower, upper = models[0].model.predict_interval(X[:30], 0.9)
     assert np.array_equal(inside, (lower <= y) & (y <= upper))
     assert 0 < inside.sum() < 30
@@ -96,7 +96,7 @@ def test_scores_are_those_of_the_library(models):
     served = ServedModel.of_model(
         CommitteeClassifier(Matern32(2.0, 1.5), **GIVEN).fit(X, labels), 0
     )
-    right, density = judged(served, X[:30].tolist(), labels[:30])
+    right, density = scored_rows(served, X[:30].tolist(), labels[:30])
     p = served.model.predict_proba(X[:30])
     assert_allclose(density, np.log(np.where(labels[:30] == "high", p[:, 0], p[:, 1])))
     assert np.array_equal(right, served.model.predict(X[:30]) == labels[:30])

@@ -29,7 +29,7 @@ async def server(service: Service, request: Request) -> Response:
     return JsonAnswer({"name": "collegium", "version": __version__, "extensions": []})
 
 
-def check_model(service: Service, request: Request) -> ServedModel:
+def model_asked_for(service: Service, request: Request) -> ServedModel:
     """Return the model of a path."""
     if request.path_params["model"] != service.settings.name:
         raise Refusal(404, f"there is one model, {service.settings.name!r}")
@@ -37,7 +37,7 @@ def check_model(service: Service, request: Request) -> ServedModel:
 
 
 async def model_metadata(service: Service, request: Request) -> Response:
-    served = check_model(service, request)
+    served = model_asked_for(service, request)
     names, kinds = served.shape.names, served.shape.kinds
     if names is None:
         inputs = [{"name": INPUT, "datatype": "FP64", "shape": [-1, len(kinds)]}]
@@ -55,13 +55,13 @@ async def model_metadata(service: Service, request: Request) -> Response:
 
 
 async def model_ready(service: Service, request: Request) -> Response:
-    check_model(service, request)
+    model_asked_for(service, request)
     return JsonAnswer({"name": service.settings.name, "ready": True})
 
 
 async def infer(service: Service, request: Request) -> Response:
     """Predict tensors: one (n, d), or one for each column."""
-    served, body = check_model(service, request), await body_of(request)
+    served, body = model_asked_for(service, request), await body_of(request)
     rows = rows_of_tensors(body.get("inputs"), service.settings.most_rows)
     parameters = body.get("parameters", {})
     if not isinstance(parameters, dict):

@@ -172,7 +172,7 @@ td, th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
 """
 
 
-def page_of(described: Schema) -> str:
+def routes_page(described: Schema) -> str:
     """Write the page of a description: no scripts, nothing from elsewhere."""
     info, parts = described["info"], []
     for path, methods in described["paths"].items():

@@ -24,7 +24,7 @@ from .given import (
     only,
     parsed_body,
 )
-from .openapi import described_routes, page_of
+from .openapi import described_routes, routes_page
 from .refusals import Refusal
 from .scores import ScoredRow
 from .service import Service
@@ -387,4 +387,4 @@ async def openapi(service: Service, request: Request) -> Response:
 
 
 async def docs(service: Service, request: Request) -> Response:
-    return HTMLResponse(page_of(described_routes()), headers=CLOSED)
+    return HTMLResponse(routes_page(described_routes()), headers=CLOSED)

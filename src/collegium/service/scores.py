@@ -52,7 +52,7 @@ class RunningScores:
         served = self.batcher.present()
         if getattr(served.model, "y_ndim_", 1) > 1 or served.exposed:
             return [], served.lsn
-        inside, density = await self.batcher.later(partial(judged, served, rows, np.array(y)))
+        inside, density = await self.batcher.later(partial(scored_rows, served, rows, np.array(y)))
         each = zip(rows, y, inside.tolist(), density.tolist())
         return [ScoredRow(*one) for one in each], served.lsn
 
@@ -74,7 +74,7 @@ class RunningScores:
         return float(np.mean([one.log_density for one in self.last])) if self.last else None
 
 
-def judged(served: ServedModel, rows: Sequence[Row], y: Array) -> tuple[Array, Array]:
+def scored_rows(served: ServedModel, rows: Sequence[Row], y: Array) -> tuple[Array, Array]:
     """Whether each y was in its interval, and log p(y); of labels whether the most probable one
     was right, and its log probability."""
     X = as_numbers(served.model, rows)
