@@ -12,15 +12,23 @@ from benchmarks.harness.markdown import lines
 from benchmarks.papers.experiments import RESULTS
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
-#: <!-- cells: table1_A_* by -2 without "B = 200" --> … <!-- end -->: parts; which word of a cell's
-#: name is its column, counted from the end; words that are the same for all.
+#: <!-- cells: table1_A_* by 1 only "ART" without "B = 200" --> … <!-- end -->: which parts; which word
+#: of a cell's name is its column (`by 2:`: all from there on); which cells; words to leave out.
 BLOCK = re.compile(
-    r'(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+))?(?: only "(?P<only>[^"]*)")?'
+    r'(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+:?))?(?: only "(?P<only>[^"]*)")?'
     r'(?: without "(?P<without>[^"]*)")? -->\n).*?(?P<tail><!-- end -->)',
     re.DOTALL,
 )
 #: Where the words of a cell's name are separated: not within brackets.
-BREAK = re.compile(r", (?![^\[(]*[\])])")
+BREAK = re.compile(r", (?!mid gap)(?![^\[(]*[\])])")
+#: Between these marks: classifiers that differ in their sweeps, from the results of bench-classes.
+SWEEPS = re.compile(r"(?P<head><!-- sweeps -->\n).*?(?P<tail><!-- end -->)", re.DOTALL)
+WAYS = {
+    "clusters, one sweep": "collegium, one sweep",
+    "clusters, until still": "collegium",
+    "random chunks, one sweep": "collegium, random chunks, one sweep",
+    "random chunks, until still": "collegium, random chunks",
+}
 PREFIX = re.compile(r"^(tables? \d+|figs 4, 5|fig\. \d+\w?|scaling)(?: (left|right))?, ")
 
 
@@ -41,13 +49,17 @@ def cells_of(paper: str, pattern: str) -> list[dict]:
     return [cell for path in paths for cell in json.loads(path.read_text("utf-8"))["cells"]]
 
 
-def place(cell: dict, column: int, without: Sequence[str]) -> Place:
+def place(cell: dict, column: str, without: Sequence[str]) -> Place:
     """Split the name of a cell into row and column."""
     side = PREFIX.match(cell["where"])
     words = [word for word in BREAK.split(PREFIX.sub("", cell["where"])) if word not in without]
     if side and side[2]:
         words.insert(0, side[2])
-    name = words.pop(column) if len(words) > 1 else "here"
+    at = int(column.rstrip(":"))
+    span = slice(at, None if column.endswith(":") or at == -1 else at + 1)
+    name = ", ".join(words[span]) if len(words) > 1 else "here"
+    if len(words) > 1:
+        del words[span]
     return Place(", ".join(words), name, cell)
 
 
@@ -57,15 +69,15 @@ def number(value: float | None) -> str:
         return "–"
     if value == 0:
         return "0"
-    text = f"{value:.3g}"
-    return f"{value:.1e}" if "e" in text and abs(value) < 1e-4 else f"{float(text):,.6g}"
+    text = f"{value:.1e}" if abs(value) < 1e-4 or abs(value) >= 1e6 else f"{float(f'{value:.3g}'):,.6g}"
+    return text.replace("-", "−")
 
 
 def _here(cell: dict | None) -> str:
     """Ours, with its error; bold where it is not the paper's."""
     if cell is None:
         return ""
-    text = number(cell["here"]).replace("-", "−")
+    text = number(cell["here"])
     if cell["error"]:
         text += f" ± {number(cell['error'])}"
     return f"**{text}**" if cell["agrees"] is False else text
@@ -73,7 +85,7 @@ def _here(cell: dict | None) -> str:
 
 def _published(cell: dict | None) -> str:
     value = cell and cell["paper"]
-    return number(value).replace("-", "−") if value is not None else ""
+    return number(value) if value is not None else ""
 
 
 def table(places: Sequence[Place]) -> str:
@@ -91,7 +103,7 @@ def table(places: Sequence[Place]) -> str:
     return lines(["", *(column.replace("|", "\\|") for column in columns)], found)
 
 
-def verdict(cells: Sequence[dict]) -> str:
+def verdict(cells: Sequence[dict], without: Sequence[str] = ()) -> str:
     """How many published numbers agree, and the reasons where others do not."""
     told = [cell for cell in cells if cell["agrees"] is not None]
     if not told:
@@ -100,7 +112,8 @@ def verdict(cells: Sequence[dict]) -> str:
     reasons: dict[str, list[str]] = {}
     for cell in told:
         if not cell["agrees"] and cell["why"]:
-            reasons.setdefault(cell["why"], []).append(PREFIX.sub("", cell["where"]))
+            name = place(cell, "0:", without).column
+            reasons.setdefault(cell["why"], []).append(name)
     for why, names in reasons.items():
         which = names[0] if len(names) == 1 else f"{len(names)} cells"
         text += f"\n\n- {which}: {why[0].lower() + why[1:] if which[0].isdigit() else why}".rstrip(".") + "."
@@ -113,17 +126,29 @@ def block(paper: str, match: re.Match) -> str:
     cells = cells_of(paper, match["parts"])
     if match["only"]:
         cells = [cell for cell in cells if match["only"] in cell["where"]]
-    places = [place(cell, int(match["column"] or -1), without) for cell in cells]
-    return f"{match['head']}\n{table(places)}\n\n{verdict(cells)}{match['tail']}"
+    places = [place(cell, match["column"] or "-1", without) for cell in cells]
+    return f"{match['head']}\n{table(places)}\n\n{verdict(cells, without)}{match['tail']}"
+
+
+def sweeps() -> str:
+    """Log losses of classifiers by one sweep and by sweeps until messages stop moving."""
+    rows = []
+    for path in sorted((RESULTS.parent / "classes").glob("*.json")):
+        found = json.loads(path.read_text("utf-8"))
+        losses = [found.get(name, {}).get("log_loss") for name in WAYS.values()]
+        if sum(loss is not None for loss in losses) > 1:
+            rows.append([path.stem, *("" if loss is None else f"{loss:.4f}" for loss in losses)])
+    return lines(["data", *WAYS], rows)
 
 
 def rendered(page: Path) -> str:
     """The text of a page with its tables as they should be."""
-    return BLOCK.sub(lambda match: block(page.stem, match), page.read_text("utf-8"))
+    text = SWEEPS.sub(lambda at: f"{at['head']}\n{sweeps()}\n\n{at['tail']}", page.read_text("utf-8"))
+    return BLOCK.sub(lambda match: block(page.stem, match), text)
 
 
 def pages() -> list[Path]:
-    return sorted(path for path in PAGES.glob("*.md") if (RESULTS / path.stem).is_dir())
+    return sorted(path for path in PAGES.glob("*.md") if "<!-- end -->" in path.read_text("utf-8"))
 
 
 def main() -> None:
