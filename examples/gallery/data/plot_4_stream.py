@@ -1,0 +1,88 @@
+"""
+A stream that wanders and drifts
+================================
+
+**The question.** Rows never end, inputs move to places not seen before, and the function itself
+changes. Can one model keep up, in constant memory, and say when it does not?
+"""
+
+# %%
+# The data
+# --------
+# 3,000 rows, 25 at a time. Inputs wander; after 1,500 rows the function jumps, as if a sensor had
+# been replaced.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from collegium import OnlineGPRegressor
+
+rng = np.random.default_rng(0)
+n, size = 3_000, 25
+t = np.arange(n)
+X = np.column_stack([3 * np.sin(t / 400) + 0.7 * rng.normal(size=n), rng.uniform(-2, 2, n)])
+phase = np.where(t < n // 2, 0.0, 1.5)
+truth = np.sin(1.5 * X[:, 0] + phase) + 0.5 * X[:, 1]
+y = truth + 0.1 * rng.normal(size=n)
+
+figure, axes = plt.subplots(2, 1, figsize=(7, 3.6), sharex=True, layout="constrained")
+axes[0].plot(t, X[:, 0], ".", ms=1)
+axes[0].set(ylabel="first input")
+axes[1].plot(t, y, ".", ms=1)
+axes[1].axvline(n // 2, c="r", lw=1)
+axes[1].set(xlabel="row", ylabel="y")
+
+# %%
+# The answer
+# ----------
+# ``forgetting="auto"`` runs models with different rates of forgetting side by side and follows the
+# one that has predicted the last rows best. ``progressive`` predicts a batch, then learns from it:
+# every error below is that of a prediction made before the row was seen.
+
+batches = [slice(i, i + size) for i in range(0, n, size)]
+tracks = {}
+for name, forgetting in [("keeps everything", 1.0), ("follows", "auto")]:
+    model = OnlineGPRegressor(budget=80, forgetting=forgetting, random_state=0)
+    errors, rates, inside = [], [], []
+    for rows in batches:
+        if rows.start == 0:
+            model.partial_fit(X[rows], y[rows])
+            continue
+        mean, std = model.predict(X[rows], return_std=True)
+        model.partial_fit(X[rows], y[rows])
+        errors.append(np.sqrt(np.mean((mean - y[rows]) ** 2)))
+        inside.append(np.mean(np.abs(y[rows] - mean) < 1.96 * std))
+        rates.append(model.forgetting_ if forgetting == "auto" else 1.0)
+    tracks[name] = np.array([errors, inside, rates])
+
+figure, axes = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constrained")
+at = t[size::size]
+for name, (errors, inside, rates) in tracks.items():
+    axes[0].semilogy(at, errors, lw=1, label=name)
+axes[0].axhline(0.1, c="gray", ls=":", label="noise")
+axes[0].set(ylabel="RMSE of the next batch")
+axes[0].legend()
+axes[1].step(at, tracks["follows"][2], c="tab:orange")
+axes[1].set(xlabel="row", ylabel="rate followed")
+
+# %%
+# How we know that it is right
+# ----------------------------
+# Errors of rows before they were learnt from, and the share of them inside 95 % intervals:
+
+for name, (errors, inside, rates) in tracks.items():
+    for part, where in [("before", at < n // 2), ("after the jump", at >= n // 2)]:
+        print(f"{name:17} {part:15} RMSE {np.mean(errors[where]):.2f}, coverage {inside[where].mean():.2f}")
+
+# %%
+# The model that keeps everything never recovers from the jump, because half of what it knows is
+# wrong. The other one forgets for a while and then returns to a slow rate, so that it does not pay
+# for forgetting when nothing changes.
+#
+# What can go wrong
+# -----------------
+# ``model.stream_`` keeps the score, and a :class:`~collegium.StreamWarning` is raised when far more
+# rows are outside of their intervals than promised. Do not silence it: it is the only sign that a
+# stream has changed in a way that forgetting cannot follow, such as an input that is missing.
+
+print(model.stream_)
