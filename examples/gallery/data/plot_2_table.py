@@ -24,7 +24,7 @@ n = 900
 date = pd.date_range("2023-01-01", periods=n)
 warm = 12 - 10 * np.cos(2 * np.pi * np.arange(n) / 365) + rng.normal(0, 3, n)
 sky = rng.choice(["sun", "clouds", "rain"], n, p=[0.4, 0.4, 0.2])
-free = date.dayofweek >= 5
+free = date.day_of_week >= 5
 hired = (
     40 + 3.0 * warm - 0.04 * (warm - 14) ** 2
     + pd.Series(sky).map({"sun": 25, "clouds": 10, "rain": -30}).to_numpy()

@@ -11,11 +11,13 @@ we be off?
 # --------
 # The season grows with the level, as it does in most sales. The last two years are put aside.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, ExtrapolationWarning
 from collegium.kernels import Matern32
 
 rng = np.random.default_rng(0)
@@ -58,8 +60,9 @@ axes.legend(loc="upper left")
 # How we know that it is right
 # ----------------------------
 # By the two years that were put aside, and beside two simpler forecasts: last year again, and a
-# kernel that knows nothing of seasons.
+# kernel that knows nothing of seasons (it warns that it is asked beyond its rows, and rightly so).
 
+warnings.simplefilter("ignore", ExtrapolationWarning)
 y = sales[future]
 last_year = np.tile(sales[past][-12:], 2)
 plain = CommitteeRegressor(Matern32(), random_state=0).fit(table[past], sales[past])

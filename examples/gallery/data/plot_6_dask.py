@@ -33,9 +33,7 @@ figure.colorbar(dots, label="y")
 # An engine says where sums over chunks run. Here two workers are started on this machine, in its own
 # process; on a cluster, ``Client("tcp://scheduler:8786")`` is the only line that changes.
 
-cluster = LocalCluster(
-    n_workers=2, threads_per_worker=1, processes=False, host="127.0.0.1", dashboard_address=None
-)
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 client = Client(cluster)
 arguments = {"learn": True, "members": None, "noise": "constant", "random_state": 0}
 model = CommitteeRegressor(engine=DaskEngine(client), **arguments).fit(X, y)

@@ -9,15 +9,15 @@ models, not the rows. What do the three say together?
 # %%
 # The data
 # --------
-# Each laboratory has measured another part of the range, with some overlap. The models are
-# Gaussian processes of scikit-learn and a line.
+# Each laboratory has measured another part of the range, with some overlap. The models are Gaussian
+# processes of scikit-learn with a common prior.
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from collegium import CommitteeOf
+from collegium.combining import JointGaussian, bayesian
 
 rng = np.random.default_rng(0)
 
@@ -29,8 +29,9 @@ def truth(x):
 parts = [rng.uniform(low, high, 40) for low, high in [(-5, -1), (-2, 2), (1, 5)]]
 rows = [(x[:, None], truth(x) + 0.1 * rng.normal(size=40)) for x in parts]
 grid = np.linspace(-5, 5, 150)[:, None]
+prior = 1.0 * RBF(1.5)
 models = [
-    (name, GaussianProcessRegressor(1.0 * RBF(1.5), alpha=0.01, random_state=0).fit(X, y))
+    (name, GaussianProcessRegressor(prior, alpha=0.01, optimizer=None).fit(X, y))
     for name, (X, y) in zip(["north", "middle", "south"], rows, strict=True)
 ]
 
@@ -50,10 +51,11 @@ for ax, (name, model), (X, y) in zip(axes, models, rows, strict=True):
 # The answer
 # ----------
 # A committee weighs each model by what it knows, jointly over all queries, and counts the prior
-# once. The fitted models are taken as they are.
+# once. All it needs is each model's mean and covariance at the queries.
 
-committee = CommitteeOf(models).fit()
-mean, sd = committee.predict(grid, return_std=True, level="function")
+said = [JointGaussian(*model.predict(grid, return_cov=True)) for _, model in models]
+together = bayesian(said, prior=prior(grid))
+mean, sd = together.mean, np.sqrt(np.diag(together.covariance))
 average = np.mean([model.predict(grid) for _, model in models], axis=0)
 
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -70,7 +72,7 @@ axes.legend()
 # Compare with the model that nobody could fit: one Gaussian process of all rows.
 
 X, y = np.vstack([X for X, _ in rows]), np.concatenate([y for _, y in rows])
-everything = GaussianProcessRegressor(models[1][1].kernel_, alpha=0.01, optimizer=None).fit(X, y)
+everything = GaussianProcessRegressor(prior, alpha=0.01, optimizer=None).fit(X, y)
 for name, prediction in [
     ("committee", mean), ("average", average), ("all rows in one place", everything.predict(grid)),
 ]:  # fmt: skip
@@ -82,5 +84,5 @@ print(f"truth within two standard deviations at {np.mean(np.abs(mean - truth(gri
 # -----------------
 # The committee believes the error bars of its members. One that is far too sure of itself outvotes
 # the others: compare each model's intervals with rows that it has not seen before you let it vote.
-# If members share rows, these count twice. Members without error bars (trees, lines) can take part
-# when they are fitted here, on rows of their own: ``CommitteeOf([...]).fit(X, y)``.
+# If members share rows, these count twice. Where the models are still to be fitted, to parts of one
+# table, :class:`~collegium.CommitteeOf` deals the rows, fits and combines.

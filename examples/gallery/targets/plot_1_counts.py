@@ -27,8 +27,8 @@ X = np.column_stack([traffic, bends])
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for span, colour in [(1, "tab:orange"), (3, "tab:green"), (10, "tab:blue")]:
     who = years == span
-    axes.scatter(bends[who], accidents[who] / span, s=7, c=colour, label=f"counted for {span} years")
-axes.set(xlabel="bends", ylabel="accidents per year", yscale="symlog")
+    axes.scatter(bends[who], accidents[who] / span, s=7, c=colour, label=f"years counted: {span}")
+axes.set(xlabel="bends", ylabel="accidents per year")
 axes.legend()
 
 # %%

@@ -72,6 +72,9 @@ axes.set(xlabel='predicted probability of "upper"', ylabel="how often it was")
 axes.legend()
 
 # %%
+# Both are near the diagonal. But one in five neighbours is a coarse measure: it says "never" and
+# "always" too often, and log loss charges dearly for that.
+#
 # Where a decision must be safe, ask for the *set* of classes that contains the true one with a given
 # probability. It has two members where the model cannot tell:
 
