@@ -17,6 +17,7 @@ from distributed import Client, LocalCluster
 
 from collegium import CommitteeRegressor
 from collegium.engines.dask import DaskEngine
+from collegium.kernels import RBF
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(5_000, 2))
@@ -35,8 +36,9 @@ figure.colorbar(dots, label="y")
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 client = Client(cluster)
-arguments = {"learn": True, "members": None, "noise": "constant", "random_state": 0}
-model = CommitteeRegressor(engine=DaskEngine(client), **arguments).fit(X, y)
+kernel = RBF(length_scale=[0.7, 3.0])  # given, which saves time here; it can be learnt on workers too
+arguments = {"noise": 0.01, "learn": False, "random_state": 0}
+model = CommitteeRegressor(kernel, engine=DaskEngine(client), **arguments).fit(X, y)
 mean, std = model.predict(X[:1_000], return_std=True)
 print(model)
 
@@ -46,16 +48,16 @@ print(model)
 # The same model without a cluster gives the same numbers, to the last bit. Messages are added in
 # fixed point, so neither the number of workers nor the order in which they finish matters.
 
-alone = CommitteeRegressor(**arguments).fit(X, y)
+alone = CommitteeRegressor(kernel, **arguments).fit(X, y)
 mean_alone, std_alone = alone.predict(X[:1_000], return_std=True)
 print("same bits:", np.array_equal(mean, mean_alone) and np.array_equal(std, std_alone))
 
+# %%
+# A fitted model does not need the cluster any more, once its engine is this machine:
+
+model.set_params(engine=None)
 client.close()
 cluster.close()
-
-# %%
-# A fitted model does not need the cluster any more:
-
 print(model.predict([[0.5, 0.5]], return_std=True))
 
 # %%
