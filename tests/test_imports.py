@@ -16,7 +16,7 @@ ROOMS = (
     "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
     "likelihoods",
     "answers", "errors", "learning", "averaging", "transforms", "members", "conformal",
-    "modelfile", "interface",
+    "explain", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "ledger",
     "optimise", "plots", "cli",
 )  # fmt: skip

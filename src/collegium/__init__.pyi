@@ -15,6 +15,8 @@ from .combining.regressor import CommitteeOf as CommitteeOf
 from .committee.classifier import CommitteeClassifier as CommitteeClassifier
 from .committee.experts import ExpertsRegressor as ExpertsRegressor
 from .committee.regressor import CommitteeRegressor as CommitteeRegressor
+from .explain.effects import Effect as Effect
+from .explain.explanation import Explanation as Explanation
 from .filter.regressor import RegressionFilter as RegressionFilter
 from .interface.functions.anchors import effective_dof as effective_dof
 from .interface.functions.anchors import estimated_dof as estimated_dof

@@ -102,6 +102,21 @@ class Averaged:
             v = v + np.array([noise_variance(theta) for theta in self.theta])
         return Mixture(self.targets.centre[0] + unit * m, unit**2 * v, self.shares)
 
+    def mean(self, X: Array) -> Array:
+        """Predict means alone, without triangular solves  (q,)."""
+        Xs, unit = self._standardised(X), float(self.targets.scale[0])
+
+        def answer(tile: Array) -> tuple[Array]:
+            line = linear(tile, self.rows.X, self.levels)
+            each = [
+                (plus_linear(theta, own(tile), line) @ factor.alpha[:, None])[:, 0]
+                for theta, own, factor in zip(self.theta, self.kernels, self.factors)
+            ]
+            return (np.stack(each, axis=1),)
+
+        m = self.targets.centre[0] + unit * by_tiles(answer, Xs)[0]
+        return Mixture(m, np.zeros_like(m), self.shares).mean()
+
     def _at(self, k: int, Xs: Array, line: Array, squares: Array) -> tuple[Array, Array]:
         """Mean and variance of f under θₖ, standardised; `line` and `squares`: the linear term of
         queries and rows, and of each query with itself, which all θₖ share."""

@@ -98,7 +98,7 @@ class AveragedPredictor:
         return _moments(self.mixtures(X, noise=False))
 
     def mean(self, X: Array, engine: Any = None) -> Array:
-        return self.predict(X).mean
+        return np.stack([one.mean(X) for one in self.outputs], axis=1)
 
     def joint(self, X: Array, engine: Any = None) -> tuple[Prediction, Array]:
         """Predict moments and covariances  (q, q, p)."""

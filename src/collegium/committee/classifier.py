@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..explain.covariances import quick
 from ..interface.checks.arguments import check_chunk_id, check_is_fitted
 from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.encoded import KnownColumns
 from ..interface.frames.sources import arrays_of, as_source
 from ..interface.streams.watching import StreamCheck
 from ..interface.turns import of_one_state
@@ -388,6 +391,19 @@ class CommitteeClassifier(Classifier):
         with single_threaded():
             places = self.model_.places(X)
             return places, predictor.predict(places, engine)
+
+    def _latents_at(self, X: Array) -> tuple[list[Prediction], Callable[..., Array]]:
+        """Latent functions at X as the model sees it, and log probabilities of the classes by
+        these, or by others in their place."""
+        places, found = self._answered(X.view(KnownColumns))
+        return found, lambda other=None: log_probabilities_of(self.model_, places, other or found)
+
+    def _latent_covariances(self, X: Array) -> list[Array]:
+        """Covariances of each latent function, but for a factor  (n, n)."""
+        places, predictor = self.model_.places(X), self._predictor()
+        if predictor.together is not None:
+            return [C for _, C in predictor.joint(places, self._engine())]
+        return [quick(one).joint(places, self._engine())[1] for one in predictor.each]
 
     @of_one_state
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -20,6 +20,7 @@ from .checks.arguments import check_coverage, check_is_fitted, whole_number
 from .checks.groups import apart_from_groups
 from .checks.rows import check_range, check_weights, refuse_collections, refuse_missing
 from .estimator import Estimator, all_or_nothing
+from .explaining import asked_of_classifier
 from .frames.encoded import KnownColumns, validated
 from .frames.writing import write_answers
 from .guarantees import MADE, bounds, calibration_rows, proba_of_calibration, required_rows
@@ -31,6 +32,8 @@ Array = np.ndarray
 
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
+
+    explained_level = "probability"
 
     @of_one_state
     def predict(self, X: ArrayLike) -> Array:
@@ -193,6 +196,10 @@ class Classifier(ClassifierMixin, Estimator):
                 own = table[part].view(KnownColumns)
                 self.partial_fit(own, words[part], known, w[part])
         return ProgressiveClasses.scored(probability, codes)
+
+    def _asked(self, X: Any, level: str | None, output: Any) -> tuple[Array, Any]:
+        """Rows as the model sees them, and what explanations ask about them."""
+        return asked_of_classifier(self, X, level or "probability", output)
 
     def _arrived(self, rows: Rows) -> Arrived | None:
         """Compare rows of a stream with the model's answers, before it learns from them."""

@@ -18,11 +18,13 @@ from sklearn.utils.metaestimators import available_if
 
 from ..answers.answers import Made
 from ..answers.arrived import CHECKED, Arrived
+from ..explain.explanation import Explanation
 from ..modelfile import files
 from ..numerics import records
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
 from .checks.arguments import check_is_fitted, check_known_ids, choose_engine, yes_or_no
+from .explaining import explanation_of
 from .frames.encoded import columns_of
 from .model import without_rows
 from .options import check_nested
@@ -64,6 +66,8 @@ class Estimator(BaseEstimator):
     takes_tables = False
     #: Whether fitted models say what they found: `feature_importances_` and `summary`.
     explains = False
+    #: What explanations are of.
+    explained_level = "observation"
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
@@ -382,6 +386,75 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         with single_threaded():
             return summary_of(self)
+
+    @of_one_state
+    def explain(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        output: Any = None,
+        level: str | None = None,
+        error: bool = True,
+        n_background: int | None = None,
+        n_orders: int | None = None,
+        random_state: Any = 0,
+    ) -> Explanation:
+        """Explain predictions as sums of contributions of the columns, with their errors.
+
+        Contributions are Shapley values over background rows: what a column adds to the mean
+        prediction of these rows when its value becomes that of the row explained, averaged over
+        all orders in which columns do so. They add up to the prediction. They are exact up to six
+        columns, and for means that are sums of kernels which factor over columns; else averages
+        over random orders, and `sampling` says how good these are.
+
+        Words, dates and missing values count as one column each. What columns that go together
+        have in common is shared out between them, and their contributions ask about rows that
+        mix values of different rows, which may be unlike any that was seen (docs/explain.md).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d)
+            Rows to explain.
+        background : array-like or frame, default=None
+            Rows to compare with; None: those that the model keeps (or its anchors).
+        output : default=None
+            Of several outputs the position of one; of classes the label of one, by default the
+            second of two.
+        level : str, default=None
+            Of classifiers "probability" (the default) or "log odds".
+        error : bool, default=True
+            Compute errors of contributions: standard deviations by the posterior.
+        n_background : int, default=None
+            Background rows that are used, at most (100), chosen at random.
+        n_orders : int, default=None
+            Pairs of random orders for each background row (4), where contributions are not exact.
+        random_state : int, RandomState, Generator or None, default=0
+
+        Returns
+        -------
+        found : Explanation
+            `base`, `values` (n, d), `prediction`, `error`, `sampling`, the error bar `sd` and its
+            `shares` (noise, lack of rows, extrapolation), and the rows that moved each prediction
+            most, `nearest`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from collegium import CommitteeRegressor
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(80, 2))
+        >>> model = CommitteeRegressor(random_state=0).fit(X, 3 * X[:, 0] + X[:, 1] ** 2)
+        >>> found = model.explain(X[:3])
+        >>> bool(np.allclose(found.base + found.values.sum(axis=1), model.predict(X[:3])))
+        True
+        >>> bool(np.allclose(found.values[:, 0], 3 * (X[:3, 0] - X[:, 0].mean()), atol=0.05))
+        True
+        """
+        check_is_fitted(self)
+        return explanation_of(
+            self, X, background, output, level, n_background, n_orders,
+            yes_or_no(error, "error"), random_state,
+        )  # fmt: skip
 
     @of_one_state
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:

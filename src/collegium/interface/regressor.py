@@ -27,6 +27,7 @@ from .checks.arguments import (
 from .checks.groups import apart_from_groups
 from .checks.rows import check_exposure, check_queries, check_targets
 from .estimator import Estimator, all_or_nothing
+from .explaining import asked_of_regressor
 from .frames.writing import by_output, write_answers
 from .guarantees import (
     MADE,
@@ -503,6 +504,10 @@ class Regressor(RegressorMixin, Estimator):
         the model's own."""
         own = self._own_answers() if predictor is None else self.model_.answers_by(predictor)
         return own(X, engine=self._engine(), shift=shift, offset=self._prior_mean(X))
+
+    def _asked(self, X: Any, level: str | None, output: Any) -> tuple[Array, Any]:
+        """Rows as the model sees them, and what explanations ask about them."""
+        return asked_of_regressor(self, X, level or "function", output)
 
     def _own_answers(self) -> Any:
         """Answers by the model's own predictor, prepared once: `Model.answers_by`."""

@@ -98,7 +98,7 @@ def models_by(
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class LedgerExplanation:
     """Predictions of queries with all rows, and without those of each source."""
 
     values: tuple[Any, ...]  # of the column; the one that moves predictions most comes first
@@ -126,7 +126,7 @@ class Explanation:
 
 def without_each(
     template: Template, state: State, table: ChunkTable, model: Any, X: Any, by: str
-) -> Explanation:
+) -> LedgerExplanation:
     """Leave out the rows of each value of a column in turn."""
     groups = groups_of(table.con, by, table.keep)
     if len(groups) > MOST_GROUPS:
@@ -154,7 +154,7 @@ def without_each(
     size = [np.nan_to_num(np.abs(mean - one), nan=np.inf).max(initial=0.0) for one in means]
     order = sorted(range(len(means)), key=lambda k: -size[k])
     values = [*groups]
-    return Explanation(
+    return LedgerExplanation(
         tuple(values[k] for k in order), tuple(rows[k] for k in order), mean, std,
         np.array([means[k] for k in order]),
         None if std is None else np.array([stds[k] for k in order]),

@@ -527,7 +527,7 @@ class Ledger(LedgerFile):
             table = self._table(con)
             return explaining.models_by(self._template, self._now, table, column, values)
 
-    def explain(self, X: Any, *, by: str = "source") -> explaining.Explanation:
+    def explain(self, X: Any, *, by: str = "source") -> explaining.LedgerExplanation:
         """Tell which sources move a prediction: each is left out in turn, with its rows.
 
         Parameters
@@ -539,7 +539,7 @@ class Ledger(LedgerFile):
 
         Returns
         -------
-        explanation : Explanation
+        explanation : LedgerExplanation
             `values`, and for each value and query the mean with all rows, without these rows, and
             both standard deviations; of classes probabilities. Print it.
         """

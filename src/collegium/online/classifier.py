@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -32,6 +33,8 @@ from .stream import by_rates, points_by_rates
 from .watch import Watch, follow
 
 Array = np.ndarray
+#: The least probability that has a log.
+TINY = np.finfo(float).tiny
 
 
 @record("online.labels/1")
@@ -348,14 +351,16 @@ class OnlineGPClassifier(Classifier):
         X = check_queries(self, X)
         with single_threaded():
             found = [gp.predict(X) for gp in self.model_.gps]
-        probit = Probit()
-        if len(found) == 1:
-            m, v = found[0].mean[:, 0], found[0].variance
-            return np.column_stack([probit.probability(-m, v), probit.probability(m, v)])
-        logs = [probit.log_probability(one.mean[:, 0], one.variance) for one in found]
-        table = np.column_stack(logs)
-        table = np.exp(table - table.max(axis=1, keepdims=True))
-        return table / table.sum(axis=1, keepdims=True)
+        return _probabilities(found)
+
+    def _latents_at(self, X: Array) -> tuple[list[Prediction], Callable[..., Array]]:
+        """Latent functions, and log probabilities of the classes by these or by others."""
+        found = [gp.predict(X) for gp in self.model_.gps]
+        return found, lambda other=None: np.log(np.maximum(_probabilities(other or found), TINY))
+
+    def _latent_covariances(self, X: Array) -> list[Array]:
+        """Covariances of each latent function  (n, n)."""
+        return [gp.joint(X) for gp in self.model_.gps]
 
     kernel_ = fitted("kernel", "The kernel of the latent functions, in the units of X.")
     basis_ = fitted("basis", "The points kept; with several classes a list of arrays.")
@@ -363,3 +368,15 @@ class OnlineGPClassifier(Classifier):
     forgetting_ = fitted("forgetting", "The rate of forgetting that is followed now.")
     n_relearnt_ = fitted("n_relearnt", "How often the kernel was relearnt.")
     log_evidence_ = fitted("log_evidence", "Σ log p(label | the rows before it).")
+
+
+def _probabilities(found: list[Prediction]) -> Array:
+    """Probabilities of two classes by one latent function, or of several by one each  (n, K)."""
+    probit = Probit()
+    if len(found) == 1:
+        m, v = found[0].mean[:, 0], found[0].variance
+        return np.column_stack([probit.probability(-m, v), probit.probability(m, v)])
+    logs = [probit.log_probability(one.mean[:, 0], one.variance) for one in found]
+    table = np.column_stack(logs)
+    table = np.exp(table - table.max(axis=1, keepdims=True))
+    return table / table.sum(axis=1, keepdims=True)

@@ -1,0 +1,1 @@
+"""Explain answers: effects of columns, contributions to single predictions, nearest rows."""
