@@ -275,4 +275,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(DOCS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png docs/gallery docs/api/generated
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(DOCS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png docs/gallery docs/api

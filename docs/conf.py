@@ -23,6 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "names",  # of docs/_site: words in backticks become links to the API
+    "listing",  # of docs/_site: the list of the API, and new pages among the how-tos
     "llms",  # of docs/_site: llms.txt, a list of all pages for programs that read
 ]
 exclude_patterns = ["_site", "_templates", "gallery/**/*.ipynb", "**/sg_execution_times.rst"]
@@ -31,6 +32,8 @@ root_doc = "index"
 default_role = "name"
 nitpick_ignore_regex = [("py:.*", r"(?!collegium).*")]  # types of other libraries are not linked
 suppress_warnings = ["config.cache"]
+if "plot_gallery=0" in sys.argv:  # it comes as a text, which is no fault
+    suppress_warnings.append("config")
 
 # Markdown
 myst_enable_extensions = ["colon_fence", "deflist"]

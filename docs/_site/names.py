@@ -7,9 +7,8 @@ from docutils import nodes
 from sphinx import addnodes
 
 import collegium
+from listing import ROOMS
 
-#: Rooms whose names users meet, with `collegium` itself.
-ROOMS = "combining datasets engines filter kernels likelihoods metrics optimise plots".split()
 PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
 
 

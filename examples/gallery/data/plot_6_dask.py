@@ -40,7 +40,7 @@ kernel = RBF(length_scale=[0.7, 3.0])  # given, which saves time here; it can be
 arguments = {"noise": 0.01, "learn": False, "random_state": 0}
 model = CommitteeRegressor(kernel, engine=DaskEngine(client), **arguments).fit(X, y)
 mean, std = model.predict(X[:1_000], return_std=True)
-print(model)
+print(model.n_chunks_, "chunks, added on", len(client.nthreads()), "workers")
 
 # %%
 # How we know that it is right
