@@ -51,6 +51,7 @@ def methods():
         if inspect.isclass(one):
             for name, member in inspect.getmembers(one, callable):
                 found.setdefault(name, set()).update(arguments(member))
+            found.setdefault("set_params", set()).update(arguments(one))
     return found
 
 
