@@ -43,6 +43,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {
     "inherited-members": "BaseEstimator,RegressorMixin,ClassifierMixin,MultiOutputMixin",
     "exclude-members": "get_metadata_routing",
@@ -56,10 +57,13 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
+    "subsection_order": [f"../examples/gallery/{name}" for name in ("data", "targets", "jobs")],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
+    "capture_repr": (),  # what is printed is shown, and pictures
     "show_memory": False,
+    "show_signature": False,
     "write_computation_times": False,
     "abort_on_example_error": False,
     "parallel": 2,

@@ -9,6 +9,8 @@ from sphinx import addnodes
 import collegium
 from listing import ROOMS
 
+#: Attributes by which estimators say to the code what they can do.
+INTERNAL = {"takes_tables", "sums_messages", "explains", "acts_after_fit"}
 PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
 
 
@@ -52,7 +54,7 @@ def _without_bars(line: str) -> str:
 
 def without_inherited(app, what, name, obj, skip, options):
     """Leave out what scikit-learn adds for its routing of metadata, and functions of Python."""
-    if getattr(obj, "__module__", "") == "_operator":
+    if getattr(obj, "__module__", "") == "_operator" or name in INTERNAL:
         return True
     if re.fullmatch(r"set_(fit|predict|score|partial_fit|predict_proba|transform)_request", name):
         return True
