@@ -224,6 +224,7 @@ papers: paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007
 
 paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007: paper-%: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.papers.$* $(DATA) --out $(OUT) $(ARGS)
+	$(BIN)/python -m benchmarks.papers.pages
 
 bench-coverage: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.coverage $(ARGS)

@@ -195,7 +195,9 @@ def test_options_of_the_command_line():
     page = (ROOT / "docs" / "command_line.md").read_text("utf-8")
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
-    known = {option for command in commands.values() for one in command.params for option in one.opts}
+    known = {
+        option for command in commands.values() for one in command.params for option in one.opts
+    }
     known |= {option for one in cli.params for option in one.opts} | {"--help"}
     assert commands
     for span in SPAN.findall(FENCED.sub("", page)):
@@ -213,7 +215,10 @@ def test_the_api_lists_every_public_name(monkeypatch):
     for name, one in public().items():
         if inspect.isclass(one) or inspect.isroutine(one):
             assert name in listed or name.endswith("Engine")
-    assert not {name for names in listing.SECTIONS.values() for name in names.split()} - public().keys()
+    assert (
+        not {name for names in listing.SECTIONS.values() for name in names.split()}
+        - public().keys()
+    )
 
 
 def test_wrong_names_are_seen():

@@ -75,7 +75,9 @@ def test_pages(page):
 
 
 def test_docstrings_and_messages():
-    wrong = [f"{path.name}: {one}" for path in SOURCES for text in strings(path) for one in found(text)]
+    wrong = [
+        f"{path.name}: {one}" for path in SOURCES for text in strings(path) for one in found(text)
+    ]
     assert not wrong, "\n".join(wrong)
 
 

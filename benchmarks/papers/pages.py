@@ -12,8 +12,8 @@ from benchmarks.harness.markdown import lines
 from benchmarks.papers.experiments import RESULTS
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
-#: <!-- cells: table1_A_* by 1 only "ART" without "B = 200" --> … <!-- end -->: which parts; which word
-#: of a cell's name is its column (`by 2:`: all from there on); which cells; words to leave out.
+#: <!-- cells: table1_A_* by 1 only "ART" without "B = 200" --> … <!-- end -->: which parts; which
+#: word of a cell's name is its column (`by 2:`: all from there on); which cells; words left out.
 BLOCK = re.compile(
     r'(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+:?))?(?: only "(?P<only>[^"]*)")?'
     r'(?: without "(?P<without>[^"]*)")? -->\n).*?(?P<tail><!-- end -->)',
@@ -69,7 +69,11 @@ def number(value: float | None) -> str:
         return "–"
     if value == 0:
         return "0"
-    text = f"{value:.1e}" if abs(value) < 1e-4 or abs(value) >= 1e6 else f"{float(f'{value:.3g}'):,.6g}"
+    text = (
+        f"{value:.1e}"
+        if abs(value) < 1e-4 or abs(value) >= 1e6
+        else f"{float(f'{value:.3g}'):,.6g}"
+    )
     return text.replace("-", "−")
 
 
@@ -90,7 +94,9 @@ def _published(cell: dict | None) -> str:
 
 def table(places: Sequence[Place]) -> str:
     """One line of ours per row, and one of the paper's where it prints numbers."""
-    rows, columns = (list(dict.fromkeys(getattr(one, by) for one in places)) for by in ("row", "column"))
+    rows, columns = (
+        list(dict.fromkeys(getattr(one, by) for one in places)) for by in ("row", "column")
+    )
     at = {(one.row, one.column): one.cell for one in places}
     found = []
     for row in rows:
@@ -116,7 +122,10 @@ def verdict(cells: Sequence[dict], without: Sequence[str] = ()) -> str:
             reasons.setdefault(cell["why"], []).append(name)
     for why, names in reasons.items():
         which = names[0] if len(names) == 1 else f"{len(names)} cells"
-        text += f"\n\n- {which}: {why[0].lower() + why[1:] if which[0].isdigit() else why}".rstrip(".") + "."
+        text += (
+            f"\n\n- {which}: {why[0].lower() + why[1:] if which[0].isdigit() else why}".rstrip(".")
+            + "."
+        )
     return text + "\n\n"
 
 
@@ -143,7 +152,9 @@ def sweeps() -> str:
 
 def rendered(page: Path) -> str:
     """The text of a page with its tables as they should be."""
-    text = SWEEPS.sub(lambda at: f"{at['head']}\n{sweeps()}\n\n{at['tail']}", page.read_text("utf-8"))
+    text = SWEEPS.sub(
+        lambda at: f"{at['head']}\n{sweeps()}\n\n{at['tail']}", page.read_text("utf-8")
+    )
     return BLOCK.sub(lambda match: block(page.stem, match), text)
 
 

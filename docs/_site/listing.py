@@ -1,4 +1,4 @@
-"""Pages that follow the code by themselves: the list of the API, and new pages among the how-tos."""
+"""Pages that follow the code: the list of the API, and new pages among the how-tos."""
 
 import importlib
 import inspect
@@ -20,7 +20,8 @@ SECTIONS = {
         ModelFileError warm_up""",
     "Anchors and degrees of freedom": """select_anchors effective_dof estimated_dof match_dof
         numerical_rank sample_prior ExtrapolationWarning""",
-    "The parts of a committee": "Message Belief normalise Anchors Features Chunk Block Diagonal Projected",
+    "The parts of a committee": """Message Belief normalise Anchors Features Chunk Block Diagonal
+        Projected""",
 }
 ROOMS = {
     "combining": "Combine Gaussian predictions",
@@ -59,7 +60,9 @@ def api_index() -> str:
     """Every public name once, below a heading."""
     chosen = {title: names.split() for title, names in SECTIONS.items()}
     taken = {name for names in chosen.values() for name in names}
-    chosen["More"] = [name for name in sorted(collegium.HOMES) if name not in taken and documented(name)]
+    chosen["More"] = [
+        name for name in sorted(collegium.HOMES) if name not in taken and documented(name)
+    ]
     text = HEAD + "".join(section(title, "collegium", names) for title, names in chosen.items())
     for room, title in ROOMS.items():
         module = importlib.import_module(f"collegium.{room}")
@@ -74,7 +77,9 @@ def unlisted() -> list[str]:
     known = "\n".join(path.read_text("utf-8") for path in DOCS.glob("*/index.md"))
     known += (DOCS / "index.md").read_text("utf-8")
     pages = sorted(path.stem for path in DOCS.glob("*.md") if path.stem != "index")
-    return [page for page in pages if not re.search(rf"^(?:\.\./|.*<){page}>?$", known, re.MULTILINE)]
+    return [
+        page for page in pages if not re.search(rf"^(?:\.\./|.*<){page}>?$", known, re.MULTILINE)
+    ]
 
 
 def add_pages(app, docname, source):

@@ -4,13 +4,14 @@ import importlib
 import re
 
 from docutils import nodes
+from listing import ROOMS
 from sphinx import addnodes
 
 import collegium
-from listing import ROOMS
 
 #: Attributes by which estimators say to the code what they can do.
 INTERNAL = {"takes_tables", "sums_messages", "explains", "acts_after_fit"}
+INTERNAL |= {"explained_level", "levels"}
 PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
 
 

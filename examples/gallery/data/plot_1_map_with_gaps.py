@@ -2,15 +2,15 @@
 A map with gaps
 ===============
 
-**The question.** A satellite has measured a surface along its tracks, and clouds have hidden some
-places. What is the surface in between, and where should the answer not be trusted?
+**The question.** A satellite has measured a surface along its tracks, and clouds have hidden
+some places. What is the surface in between, and where should the answer not be trusted?
 """
 
 # %%
 # The data
 # --------
-# We make the surface ourselves, so that we can look up the truth later. There are 3,000 readings,
-# with noise, none of them below two clouds.
+# We make the surface ourselves, so that we can look up the truth later. There are 3,000
+# readings, with noise, none of them below two clouds.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -64,13 +64,13 @@ for ax, values, title, colours in [
     figure.colorbar(picture, ax=ax, shrink=0.8)
 
 # %%
-# The right picture is the honest part: the standard deviation is small along the tracks and grows
-# under the clouds, most of all in the middle of them.
+# The right picture is the honest part: the standard deviation is small along the tracks and
+# grows under the clouds, most of all in the middle of them.
 #
 # How we know that it is right
 # ----------------------------
-# We know the truth here. A 90 % interval should contain it about nine times out of ten, under the
-# clouds too.
+# We know the truth here. A 90 % interval should contain it about nine times out of ten, under
+# the clouds too.
 
 hidden = below_cloud(grid)
 lower, upper = model.predict_interval(grid, coverage=0.9, level="function")
@@ -95,5 +95,5 @@ for name, where in [("in view", ~hidden), ("under clouds", hidden)]:
 print(model.outside([[5.0, 5.0], [14.0, 5.0]]))
 
 # %%
-# A gap is filled by what the rest of the map looks like. If there is a volcano under the cloud, it
-# is not in the interval.
+# A gap is filled by what the rest of the map looks like. If there is a volcano under the cloud,
+# it is not in the interval.

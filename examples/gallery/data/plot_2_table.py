@@ -2,8 +2,8 @@
 A table with categories, dates and gaps
 =======================================
 
-**The question.** A table as it comes from a database: numbers, words, dates, and holes. How many
-bicycles will be hired, and how sure is that?
+**The question.** A table as it comes from a database: numbers, words, dates, and holes. How
+many bicycles will be hired, and how sure is that?
 """
 
 # %%
@@ -62,17 +62,27 @@ y = hired[~train]
 codes = table.assign(date=table["date"].astype("int64"), sky=table["sky"].astype("category"))
 trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
 other = trees.fit(codes[train], hired[train]).predict(codes[~train])
-print(f"RMSE {np.sqrt(np.mean((mean - y) ** 2)):.1f}, boosted trees {np.sqrt(np.mean((other - y) ** 2)):.1f}")
+for name, prediction in [("committee", mean), ("boosted trees", other)]:
+    print(f"{name:14} RMSE {np.sqrt(np.mean((prediction - y) ** 2)):.1f}")
 print(f"90 % intervals cover {coverage(y, lower, upper):.0%} of {len(y)} days; the noise is 8")
 
 missing = table["temperature"][~train].isna().to_numpy()
-print(f"mean sd: {std[~missing].mean():.1f}, where the temperature is missing {std[missing].mean():.1f}")
+for name, which in [("there", ~missing), ("missing", missing)]:
+    print(f"mean sd where the temperature is {name}: {std[which].mean():.1f}")
 
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 order = np.argsort(mean)
 axes.fill_between(np.arange(len(y)), lower[order], upper[order], alpha=0.3, label="90 % interval")
-axes.scatter(np.arange(len(y))[~missing[order]], y[order][~missing[order]], s=8, c="k", label="held-out day")
-axes.scatter(np.arange(len(y))[missing[order]], y[order][missing[order]], s=14, c="tab:red", label="… without temperature")
+axes.scatter(
+    np.arange(len(y))[~missing[order]], y[order][~missing[order]], s=8, c="k", label="held-out day"
+)
+axes.scatter(
+    np.arange(len(y))[missing[order]],
+    y[order][missing[order]],
+    s=14,
+    c="tab:red",
+    label="… without temperature",
+)
 axes.set(xlabel="days, sorted by prediction", ylabel="bicycles hired")
 axes.legend()
 
@@ -85,9 +95,14 @@ axes.legend()
 # other columns.
 
 row = {"date": pd.Timestamp("2025-05-01"), "temperature": 15.0, "sky": "hail", "weekend": False}
-print("hail:", model.predict(row, return_std=True), " sun:", model.predict({**row, "sky": "sun"}, return_std=True))
+print(
+    "hail:",
+    model.predict(row, return_std=True),
+    " sun:",
+    model.predict({**row, "sky": "sun"}, return_std=True),
+)
 
 # %%
 # If values are missing *because* of what they would have been (a thermometer that fails in the
-# frost), the column "temperature is missing" helps; if the reason changes after the fit, nothing
-# can.
+# frost), the column "temperature is missing" helps; if the reason changes after the fit,
+# nothing can.

@@ -2,8 +2,8 @@
 A time series with a trend and seasons
 ======================================
 
-**The question.** Eleven years of monthly sales. What will the next two years be, and how far might
-we be off?
+**The question.** Eleven years of monthly sales. What will the next two years be, and how far
+might we be off?
 """
 
 # %%
@@ -37,8 +37,8 @@ axes.set(ylabel="sales", title="nine years to learn from")
 # %%
 # The answer
 # ----------
-# A column of dates is enough: the model looks for a trend and for seasons of a year, a week and a
-# day, and keeps those by which forecasts of held-out *future* rows gain.
+# A column of dates is enough: the model looks for a trend and for seasons of a year, a week and
+# a day, and keeps those by which forecasts of held-out *future* rows gain.
 
 model = CommitteeRegressor(random_state=0).fit(table[past], sales[past])
 print(model.summary())
@@ -60,7 +60,8 @@ axes.legend(loc="upper left")
 # How we know that it is right
 # ----------------------------
 # By the two years that were put aside, and beside two simpler forecasts: last year again, and a
-# kernel that knows nothing of seasons (it warns that it is asked beyond its rows, and rightly so).
+# kernel that knows nothing of seasons (it warns that it is asked beyond its rows, and rightly
+# so).
 
 warnings.simplefilter("ignore", ExtrapolationWarning)
 y = sales[future]
@@ -80,7 +81,7 @@ print(f"90 % intervals cover {inside.sum()} of {ahead} months")
 #
 # What can go wrong
 # -----------------
-# Forecasts are as good as the past is like the future. Errors of successive months go together: if
-# the level leaves the interval it stays outside for a while, so "nine out of ten" holds over many
-# series rather than within one. With less than two or three full periods no season can be told
-# from chance, and the model says so by not using one.
+# Forecasts are as good as the past is like the future. Errors of successive months go together:
+# if the level leaves the interval it stays outside for a while, so "nine out of ten" holds over
+# many series rather than within one. With less than two or three full periods no season can be
+# told from chance, and the model says so by not using one.

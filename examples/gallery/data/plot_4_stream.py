@@ -2,15 +2,15 @@
 A stream that wanders and drifts
 ================================
 
-**The question.** Rows never end, inputs move to places not seen before, and the function itself
-changes. Can one model keep up, in constant memory, and say when it does not?
+**The question.** Rows never end, inputs move to places not seen before, and the function
+itself changes. Can one model keep up, in constant memory, and say when it does not?
 """
 
 # %%
 # The data
 # --------
-# 3,000 rows, 25 at a time. Inputs wander; after 1,500 rows the function jumps, as if a sensor had
-# been replaced.
+# 3,000 rows, 25 at a time. Inputs wander; after 1,500 rows the function jumps, as if a sensor
+# had been replaced.
 
 import warnings
 
@@ -37,9 +37,9 @@ axes[1].set(xlabel="row", ylabel="y")
 # %%
 # The answer
 # ----------
-# ``forgetting="auto"`` runs models with different rates of forgetting side by side and follows the
-# one that has predicted the last rows best. Each batch is predicted, then learnt from: every error
-# below is that of a prediction made before the row was seen.
+# ``forgetting="auto"`` runs models with different rates of forgetting side by side and follows
+# the one that has predicted the last rows best. Each batch is predicted, then learnt from:
+# every error below is that of a prediction made before the row was seen.
 
 batches = [slice(i, i + size) for i in range(0, n, size)]
 tracks, alarms = {}, {}
@@ -60,7 +60,7 @@ for name, forgetting in [("keeps everything", 1.0), ("follows", "auto")]:
 
 figure, axes = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constrained")
 at = t[size::size]
-for name, (errors, inside, rates) in tracks.items():
+for name, (errors, _, _) in tracks.items():
     axes[0].semilogy(at, errors, lw=1, label=name)
 axes[0].axhline(0.1, c="gray", ls=":", label="noise")
 axes[0].set(ylabel="RMSE of the next batch")
@@ -73,20 +73,24 @@ axes[1].set(xlabel="row", ylabel="rate followed")
 # ----------------------------
 # Errors of rows before they were learnt from, and the share of them inside 95 % intervals:
 
-for name, (errors, inside, rates) in tracks.items():
+for name, (errors, inside, _) in tracks.items():
     for part, where in [("before", at < n // 2), ("after the jump", at >= n // 2)]:
-        print(f"{name:17} {part:15} RMSE {np.mean(errors[where]):.2f}, coverage {inside[where].mean():.2f}")
+        rmse, covered = errors[where].mean(), inside[where].mean()
+        print(f"{name:17} {part:15} RMSE {rmse:.2f}, coverage {covered:.2f}")
 
 # %%
-# The model that keeps everything is right again where inputs are new, and wrong as soon as they come
-# back to places that it knows from before the jump. The other one follows a fast rate of forgetting
-# for a few hundred rows and then a slower one, so that it does not pay for forgetting for ever.
+# The model that keeps everything is right again where inputs are new, and wrong as soon as they
+# come back to places that it knows from before the jump. The other one follows a fast rate of
+# forgetting for a few hundred rows and then a slower one, so that it does not pay for
+# forgetting for ever.
 #
 # What can go wrong
 # -----------------
-# ``model.stream_`` keeps the score, and a :class:`~collegium.StreamWarning` is raised when far more
-# rows are outside of their intervals than expected. Do not ignore it: it is the only sign that a
-# stream has changed in a way that forgetting cannot follow, such as an input that is missing.
+# ``model.stream_`` keeps the score, and a :class:`~collegium.StreamWarning` is raised when far
+# more rows are outside of their intervals than expected. Do not ignore it: it is the only sign
+# that a stream has changed in a way that forgetting cannot follow, such as an input that is
+# missing.
 
 print("warnings:", alarms)
-print(f"{model.stream_.coverage:.2f} of {model.stream_.checked} checked rows were inside of their 95 % intervals")
+found = model.stream_
+print(f"{found.coverage:.2f} of {found.checked} checked rows were inside of their 95 % intervals")

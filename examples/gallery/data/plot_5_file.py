@@ -2,8 +2,8 @@
 A file larger than memory
 =========================
 
-**The question.** The rows are in Parquet files, more than fit into memory. How is a model fitted
-to all of them?
+**The question.** The rows are in Parquet files, more than fit into memory. How is a model
+fitted to all of them?
 """
 
 # %%
@@ -43,9 +43,9 @@ figure.colorbar(dots, label="fare")
 # %%
 # The answer
 # ----------
-# :func:`collegium.open` reads schemas only. ``store=`` is a folder into which rows are sorted, cell
-# by cell; predictions find their nearest rows there. Memory stays at about a gigabyte, whatever the
-# number of rows.
+# :func:`collegium.open` reads schemas only. ``store=`` is a folder into which rows are sorted,
+# cell by cell; predictions find their nearest rows there. Memory stays at about a gigabyte,
+# whatever the number of rows.
 
 source = collegium.open(str(folder / "rides-*.parquet"), target="fare")
 model = CommitteeRegressor(store=folder / "store", n_local=50, random_state=0).fit(source)
@@ -67,7 +67,8 @@ print(answers.head())
 error = answers["mean"] - sample["fare"]
 inside = (answers["lower"] <= sample["fare"]) & (sample["fare"] <= answers["upper"])
 noise = np.sqrt(2) * 0.5
-print(f"RMSE {np.sqrt((error**2).mean()):.3f} (the noise alone has {noise:.3f}), intervals cover {inside.mean():.1%}")
+print(f"RMSE {np.sqrt((error**2).mean()):.3f}; the noise alone has {noise:.3f}")
+print(f"90 % intervals cover {inside.mean():.1%}")
 size = sum(path.stat().st_size for path in (folder / "store").rglob("*") if path.is_file())
 print(f"the store has {size / 1e6:.1f} MB on disk")
 
@@ -84,6 +85,7 @@ axes.set(xlabel="predicted probability", ylabel="share of rows below")
 #
 # What can go wrong
 # -----------------
-# The model file keeps the *path* of the store, not its rows: before loading the model elsewhere,
-# copy the folder too. Files that change while they are read are refused. A bad value is reported
-# with file, row group, row and column; ``on_bad_chunk="skip"`` skips its chunk instead.
+# The model file keeps the *path* of the store, not its rows: before loading the model
+# elsewhere, copy the folder too. Files that change while they are read are refused. A bad value
+# is reported with file, row group, row and column; ``on_bad_chunk="skip"`` skips its chunk
+# instead.

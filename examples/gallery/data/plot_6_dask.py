@@ -2,8 +2,8 @@
 A Dask cluster
 ==============
 
-**The question.** There is a cluster. Does it help, and does the answer change with the number of
-workers?
+**The question.** There is a cluster. Does it help, and does the answer change with the number
+of workers?
 """
 
 # %%
@@ -31,12 +31,15 @@ figure.colorbar(dots, label="y")
 # %%
 # The answer
 # ----------
-# An engine says where sums over chunks run. Here two workers are started on this machine, in its own
-# process; on a cluster, ``Client("tcp://scheduler:8786")`` is the only line that changes.
+# An engine says where sums over chunks run. Here two workers are started on this machine, in
+# its own process; on a cluster, ``Client("tcp://scheduler:8786")`` is the only line that
+# changes.
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 client = Client(cluster)
-kernel = RBF(length_scale=[0.7, 3.0])  # given, which saves time here; it can be learnt on workers too
+kernel = RBF(
+    length_scale=[0.7, 3.0]
+)  # given, which saves time here; it can be learnt on workers too
 arguments = {"noise": 0.01, "learn": False, "random_state": 0}
 model = CommitteeRegressor(kernel, engine=DaskEngine(client), **arguments).fit(X, y)
 mean, std = model.predict(X[:1_000], return_std=True)
@@ -45,8 +48,8 @@ print(model.n_chunks_, "chunks, added on", len(client.nthreads()), "workers")
 # %%
 # How we know that it is right
 # ----------------------------
-# The same model without a cluster gives the same numbers, to the last bit. Messages are added in
-# fixed point, so neither the number of workers nor the order in which they finish matters.
+# The same model without a cluster gives the same numbers, to the last bit. Messages are added
+# in fixed point, so neither the number of workers nor the order in which they finish matters.
 
 alone = CommitteeRegressor(kernel, **arguments).fit(X, y)
 mean_alone, std_alone = alone.predict(X[:1_000], return_std=True)
@@ -63,7 +66,7 @@ print(model.predict([[0.5, 0.5]], return_std=True))
 # %%
 # What can go wrong
 # -----------------
-# For small tables a cluster is slower than ``n_jobs=-1``: every call to the workers costs tens of
-# milliseconds. Rows in files (:func:`collegium.open`) are read by the workers, so the files must have
-# the same paths there; arrays are sent. collegium must be installed on the workers in the same
-# version, and a warning names workers whose processors round differently.
+# For small tables a cluster is slower than ``n_jobs=-1``: every call to the workers costs tens
+# of milliseconds. Rows in files (:func:`collegium.open`) are read by the workers, so the files
+# must have the same paths there; arrays are sent. collegium must be installed on the workers in
+# the same version, and a warning names workers whose processors round differently.

@@ -2,15 +2,15 @@
 Combining other people's models
 ===============================
 
-**The question.** Three laboratories have each fitted a model to their own rows. They share the
-models, not the rows. What do the three say together?
+**The question.** Three laboratories have each fitted a model to their own rows. They share
+the models, not the rows. What do the three say together?
 """
 
 # %%
 # The data
 # --------
-# Each laboratory has measured another part of the range, with some overlap. The models are Gaussian
-# processes of scikit-learn with a common prior.
+# Each laboratory has measured another part of the range, with some overlap. The models are
+# Gaussian processes of scikit-learn with a common prior.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,8 +45,8 @@ for ax, (name, model), (X, y) in zip(axes, models, rows, strict=True):
     ax.set(title=name, xlabel="x", ylim=(-3, 3))
 
 # %%
-# Each model is good where its rows are, and says that it knows nothing elsewhere. An average of the
-# three means would be bad everywhere.
+# Each model is good where its rows are, and says that it knows nothing elsewhere. An average of
+# the three means would be bad everywhere.
 #
 # The answer
 # ----------
@@ -76,13 +76,17 @@ everything = GaussianProcessRegressor(prior, alpha=0.01, optimizer=None).fit(X, 
 for name, prediction in [
     ("committee", mean), ("average", average), ("all rows in one place", everything.predict(grid)),
 ]:  # fmt: skip
-    print(f"{name:22} RMSE to the truth {np.sqrt(np.mean((prediction - truth(grid[:, 0])) ** 2)):.3f}")
-print(f"truth within two standard deviations at {np.mean(np.abs(mean - truth(grid[:, 0])) < 2 * sd):.0%} of the points")
+    print(
+        f"{name:22} RMSE to the truth {np.sqrt(np.mean((prediction - truth(grid[:, 0])) ** 2)):.3f}"
+    )
+within = np.abs(mean - truth(grid[:, 0])) < 2 * sd
+print(f"truth within two standard deviations at {within.mean():.0%} of the points")
 
 # %%
 # What can go wrong
 # -----------------
-# The committee believes the error bars of its members. One that is far too sure of itself outvotes
-# the others: compare each model's intervals with rows that it has not seen before you let it vote.
-# If members share rows, these count twice. Where the models are still to be fitted, to parts of one
-# table, :class:`~collegium.CommitteeOf` deals the rows, fits and combines.
+# The committee believes the error bars of its members. One that is far too sure of itself
+# outvotes the others: compare each model's intervals with rows that it has not seen before you
+# let it vote. If members share rows, these count twice. Where the models are still to be
+# fitted, to parts of one table, :class:`~collegium.CommitteeOf` deals the rows, fits and
+# combines.

@@ -2,15 +2,15 @@
 Forgetting a customer, with a certificate
 =========================================
 
-**The question.** A customer asks for their data to be deleted. Deleting rows from a table is easy.
-How are they deleted from a *model*, and how can that be shown?
+**The question.** A customer asks for their data to be deleted. Deleting rows from a table is
+easy. How are they deleted from a *model*, and how can that be shown?
 """
 
 # %%
 # The data
 # --------
-# A plant records temperature, pressure and yield of runs for fifty customers. Customer 7 ran the
-# plant where nobody else did.
+# A plant records temperature, pressure and yield of runs for fifty customers. Customer 7 ran
+# the plant where nobody else did.
 
 import tempfile
 from pathlib import Path
@@ -52,9 +52,9 @@ print(certificate)
 forgotten = ledger.model()
 
 # %%
-# The sum of messages is now, to the last bit, that of a ledger which never had these rows. But the
-# certificate is honest: kernel, noise and anchors were *learnt* with them, and still remember. One
-# more step removes that, too.
+# The sum of messages is now, to the last bit, that of a ledger which never had these rows. But
+# the certificate is honest: kernel, noise and anchors were *learnt* with them, and still
+# remember. One more step removes that, too.
 
 grid = pd.DataFrame({"t": np.linspace(20, 95, 200), "p": 2.5})
 ledger.relearn()
@@ -75,8 +75,8 @@ axes.legend()
 #
 # How we know that it is right
 # ----------------------------
-# A second ledger on the same basis, which never hears of customer 7, has the same model to the last
-# bit as the first one after ``forget``.
+# A second ledger on the same basis, which never hears of customer 7, has the same model to the
+# last bit as the first one after ``forget``.
 
 never = Ledger(path.with_name("never.clgdb"), start, target="yield")
 for day in sorted(set(days)):
@@ -101,7 +101,7 @@ ledger.close()
 # %%
 # What can go wrong
 # -----------------
-# Copies. A model that was saved before (``before`` above), a backup, a report with the worst ten rows:
-# the ledger cannot reach them. Write down where models go. Before ``relearn()``, an expert may still
-# learn something about the rows from the kernel and the anchors; whether that matters is a question
-# for a lawyer, and the certificate says exactly what is left.
+# Copies. A model that was saved before (``before`` above), a backup, a report with the worst
+# ten rows: the ledger cannot reach them. Write down where models go. Before ``relearn()``, an
+# expert may still learn something about the rows from the kernel and the anchors; whether that
+# matters is a question for a lawyer, and the certificate says exactly what is left.

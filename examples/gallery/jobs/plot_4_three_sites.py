@@ -2,8 +2,8 @@
 Three sites that merge
 ======================
 
-**The question.** Three hospitals may not exchange rows. Can they learn one model together, the same
-as if all rows were in one place?
+**The question.** Three hospitals may not exchange rows. Can they learn one model together,
+the same as if all rows were in one place?
 """
 
 # %%
@@ -38,10 +38,10 @@ axes.legend()
 # %%
 # The answer
 # ----------
-# They agree on a *basis*: a kernel, a noise and anchors, learnt from rows that may be shared (a pilot
-# study, here simulated). ``blank()`` is a model with this basis that has seen nothing. Each site
-# learns alone, and its sum of messages (a matrix and a vector, no rows) is all that travels:
-# ``n_local=0`` means that answers need no rows.
+# They agree on a *basis*: a kernel, a noise and anchors, learnt from rows that may be shared (a
+# pilot study, here simulated). ``blank()`` is a model with this basis that has seen nothing.
+# Each site learns alone, and its sum of messages (a matrix and a vector, no rows) is all that
+# travels: ``n_local=0`` means that answers need no rows.
 
 X_pilot = np.column_stack([rng.uniform(18, 90, 2_200), rng.uniform(0, 2, 2_200)])
 y_pilot = response(*X_pilot.T) + 0.3 * rng.normal(size=2_200)
@@ -79,7 +79,9 @@ queries = np.column_stack([rng.uniform(18, 90, 500), rng.uniform(0, 2, 500)])
 same = [
     np.array_equal(a, b)
     for a, b in zip(
-        central.predict(queries, return_std=True), together.predict(queries, return_std=True), strict=True
+        central.predict(queries, return_std=True),
+        together.predict(queries, return_std=True),
+        strict=True,
     )
 ]
 print("means and standard deviations are the same bits:", all(same))
@@ -87,14 +89,15 @@ error = together.predict(queries) - response(*queries.T)
 print(f"RMSE to the truth {np.sqrt(np.mean(error**2)):.3f}; noise of one patient 0.3")
 
 # %%
-# A site can take its contribution back: ``together.forget("south", X=X, y=y)`` subtracts it, exactly.
+# A site can take its contribution back: ``together.forget("south", X=X, y=y)`` subtracts it,
+# exactly.
 #
 # What can go wrong
 # -----------------
-# **A sum is not anonymous.** From the message of few rows something about these rows can be computed.
-# A message of many rows hides single ones, but this is no formal guarantee such as differential
-# privacy.
+# **A sum is not anonymous.** From the message of few rows something about these rows can be
+# computed. A message of many rows hides single ones, but this is no formal guarantee such as
+# differential privacy.
 #
-# The basis has to suit everybody: if one site has patients where there are no anchors, it cannot say
-# anything about them. And a site whose measurements are biased spoils the sum; look at the sites one
-# by one, as above, before merging.
+# The basis has to suit everybody: if one site has patients where there are no anchors, it
+# cannot say anything about them. And a site whose measurements are biased spoils the sum; look
+# at the sites one by one, as above, before merging.

@@ -2,8 +2,8 @@
 Choosing anchors
 ================
 
-**The question.** A committee sees the rows through a few *anchors*. How many are enough, and does it
-matter where they are?
+**The question.** A committee sees the rows through a few *anchors*. How many are enough, and
+does it matter where they are?
 """
 
 # %%
@@ -38,9 +38,9 @@ for ax, rule in zip(axes, ["random", "kmeans", "sgma"], strict=True):
 #
 # The answer
 # ----------
-# Two numbers help. *Effective degrees of freedom* is how many numbers the rows determine about the
-# function: a committee needs about as many anchors. And ``remaining`` is the share of the variance
-# that anchors leave unexplained, for every number of them.
+# Two numbers help. *Effective degrees of freedom* is how many numbers the rows determine about
+# the function: a committee needs about as many anchors. And ``remaining`` is the share of the
+# variance that anchors leave unexplained, for every number of them.
 
 dof = effective_dof(kernel, noise, X[train])
 print(f"effective degrees of freedom of {train.sum()} rows: {dof:.0f}")
@@ -48,7 +48,14 @@ print(f"effective degrees of freedom of {train.sum()} rows: {dof:.0f}")
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for rule in ["random", "kmeans", "sgma", "pivoted-cholesky"]:
     left = select_anchors(
-        X[train], y[train], kernel=kernel, noise=noise, rule=rule, n_anchors=200, random_state=0, share=1e-9
+        X[train],
+        y[train],
+        kernel=kernel,
+        noise=noise,
+        rule=rule,
+        n_anchors=200,
+        random_state=0,
+        share=1e-9,
     ).remaining
     axes.semilogy(np.arange(1, len(left) + 1), left, label=rule)
 axes.axvline(dof, c="gray", ls=":", label="effective degrees of freedom")
@@ -77,12 +84,13 @@ axes.set(xlabel="anchors", ylabel="RMSE of rows put aside")
 axes.legend()
 
 # %%
-# Once there are about as many anchors as effective degrees of freedom, more of them buy nothing, and
-# where they are hardly matters. Below that, spread anchors are better than random ones.
+# Once there are about as many anchors as effective degrees of freedom, more of them buy
+# nothing, and where they are hardly matters. Below that, spread anchors are better than random
+# ones.
 #
 # What can go wrong
 # -----------------
-# Degrees of freedom depend on the kernel: a rough function with little noise has as many as there are
-# rows, and no number of anchors is enough. ``CommitteeRegressor`` therefore corrects every prediction
-# by the nearest rows, so that anchors only have to carry what is smooth; it chooses their number by
-# itself, and ``anchors=`` is rarely worth touching.
+# Degrees of freedom depend on the kernel: a rough function with little noise has as many as
+# there are rows, and no number of anchors is enough. ``CommitteeRegressor`` therefore corrects
+# every prediction by the nearest rows, so that anchors only have to carry what is smooth; it
+# chooses their number by itself, and ``anchors=`` is rarely worth touching.

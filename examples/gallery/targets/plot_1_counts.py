@@ -2,14 +2,16 @@
 Counts with exposure
 ====================
 
-**The question.** Accidents were counted on road sections, some over one year and some over ten.
-What is the rate of each kind of section, and how many accidents should be expected next year?
+**The question.** Accidents were counted on road sections, some over one year and some over
+ten. What is the rate of each kind of section, and how many accidents should be expected next
+year?
 """
 
 # %%
 # The data
 # --------
-# 900 sections with their traffic and their bends. The *exposure* is the number of years counted.
+# 900 sections with their traffic and their bends. The *exposure* is the number of years
+# counted.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +34,8 @@ axes.set(xlabel="bends", ylabel="accidents per year")
 axes.legend()
 
 # %%
-# Rates from one year scatter far more than those from ten. Dividing counts by years and fitting the
-# quotient would treat them alike, and zeros have no logarithm.
+# Rates from one year scatter far more than those from ten. Dividing counts by years and fitting
+# the quotient would treat them alike, and zeros have no logarithm.
 #
 # The answer
 # ----------
@@ -53,8 +55,10 @@ per_year = model.predict(X[~train], exposure=1.0)
 lower, upper = model.predict_interval(X[~train], coverage=0.9, exposure=years[~train])
 inside = (lower <= accidents[~train]) & (accidents[~train] <= upper)
 ratio = per_year / rate[~train]
-print(f"median of predicted / true rate {np.median(ratio):.2f}, nine tenths within "
-      f"{np.quantile(ratio, 0.05):.2f} and {np.quantile(ratio, 0.95):.2f}")
+print(
+    f"median of predicted / true rate {np.median(ratio):.2f}, nine tenths within "
+    f"{np.quantile(ratio, 0.05):.2f} and {np.quantile(ratio, 0.95):.2f}"
+)
 print(f"90 % intervals contain {inside.mean():.0%} of {inside.size} counts")
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
@@ -72,7 +76,7 @@ axes[1].legend()
 # %%
 # What can go wrong
 # -----------------
-# A Poisson count varies by no more than its mean says. Real counts often vary more (sections differ
-# by what the table does not contain). Then these intervals are too narrow: compare their coverage on
-# rows put aside, and if it falls short, calibrate:
+# A Poisson count varies by no more than its mean says. Real counts often vary more (sections
+# differ by what the table does not contain). Then these intervals are too narrow: compare their
+# coverage on rows put aside, and if it falls short, calibrate:
 # :meth:`~collegium.CommitteeRegressor.calibrate` and ``method="split"``.

@@ -2,15 +2,15 @@
 Waiting times
 =============
 
-**The question.** How long until a machine needs repair, given its age and load? Times are positive
-and scatter widely: a normal distribution would predict negative ones.
+**The question.** How long until a machine needs repair, given its age and load? Times are
+positive and scatter widely: a normal distribution would predict negative ones.
 """
 
 # %%
 # The data
 # --------
-# 700 machines. Times are exponential: their standard deviation equals their mean, so they are long
-# and scattered where the load is low.
+# 700 machines. Times are exponential: their standard deviation equals their mean, so they are
+# long and scattered where the load is low.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,14 +42,14 @@ tenth, median, ninetieth = np.asarray(model.quantile(X[~train], [0.1, 0.5, 0.9])
 # %%
 # How we know that it is right
 # ----------------------------
-# A tenth of the machines put aside should need repair before the predicted 10 % quantile, half before
-# the median, nine tenths before the 90 % quantile.
+# A tenth of the machines put aside should need repair before the predicted 10 % quantile, half
+# before the median, nine tenths before the 90 % quantile.
 
 for name, quantile in [("10 %", tenth), ("50 %", median), ("90 %", ninetieth)]:
     print(f"{name} quantile: {(weeks[~train] <= quantile).mean():.0%} of the times are below")
-gaussian = CommitteeRegressor(
-    noise="constant", transforms=None, members=None, random_state=0
-).fit(X[train], weeks[train])
+gaussian = CommitteeRegressor(noise="constant", transforms=None, members=None, random_state=0).fit(
+    X[train], weeks[train]
+)
 lower, _ = gaussian.predict_interval(X[~train], coverage=0.9)
 print(f"with normal errors, {np.mean(lower < 0):.0%} of the 90 % intervals begin below zero")
 
@@ -67,9 +67,9 @@ axes[1].legend()
 # %%
 # What can go wrong
 # -----------------
-# **Machines that have not failed yet** have no time to give. Leaving them out makes times look too
-# short; this library has no censored likelihood, so for such data use survival analysis.
+# **Machines that have not failed yet** have no time to give. Leaving them out makes times look
+# too short; this library has no censored likelihood, so for such data use survival analysis.
 #
-# If times scatter less than exponential ones, because parts wear out, ``likelihood="gamma"`` has a
-# relative spread that is learnt, and ``transforms="log"`` describes times whose logarithms are
-# normal.
+# If times scatter less than exponential ones, because parts wear out, ``likelihood="gamma"``
+# has a relative spread that is learnt, and ``transforms="log"`` describes times whose
+# logarithms are normal.

@@ -2,8 +2,8 @@
 Outliers
 ========
 
-**The question.** A sensor now and then reports nonsense. How can the curve be kept from bending
-towards it?
+**The question.** A sensor now and then reports nonsense. How can the curve be kept from
+bending towards it?
 """
 
 # %%
@@ -37,8 +37,8 @@ axes.legend()
 # %%
 # The answer
 # ----------
-# ``likelihood="student-t"``: noise with heavy tails. A reading far away then hardly counts, while
-# with Gaussian noise it counts the more, the farther away it is.
+# ``likelihood="student-t"``: noise with heavy tails. A reading far away then hardly counts,
+# while with Gaussian noise it counts the more, the farther away it is.
 
 robust = CommitteeRegressor(likelihood="student-t", random_state=0).fit(X, y)
 normal = CommitteeRegressor(noise="constant", learn=True, transforms=None, random_state=0).fit(X, y)
@@ -62,13 +62,14 @@ truth = curve(grid[:, 0])
 for name, model in [("Gaussian", normal), ("Student's t", robust)]:
     low, high = model.predict_interval(grid, coverage=0.9, level="function")
     error = np.sqrt(np.mean((model.predict(grid) - truth) ** 2))
-    print(f"{name:12} RMSE to the curve {error:.3f}, intervals contain it {np.mean((low <= truth) & (truth <= high)):.0%}")
+    inside = (low <= truth) & (truth <= high)
+    print(f"{name:12} RMSE to the curve {error:.3f}, intervals contain it {inside.mean():.0%}")
 
 # %%
 # What can go wrong
 # -----------------
-# Outliers that agree with each other, such as a sensor stuck for a whole day, are a second curve, and
-# no likelihood can know which one is meant. Outliers in X are not covered at all.
+# Outliers that agree with each other, such as a sensor stuck for a whole day, are a second
+# curve, and no likelihood can know which one is meant. Outliers in X are not covered at all.
 #
-# Heavy tails without outliers in this sense, prices say, do not need this: the default learns heavy
-# tails of the *errors* from held-out rows, at no loss in accuracy.
+# Heavy tails without outliers in this sense, prices say, do not need this: the default learns
+# heavy tails of the *errors* from held-out rows, at no loss in accuracy.

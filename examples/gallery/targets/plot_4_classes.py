@@ -2,8 +2,8 @@
 Classes with probabilities
 ==========================
 
-**The question.** Which class is it, and when the model says 70 %, is it right seven times out of
-ten?
+**The question.** Which class is it, and when the model says 70 %, is it right seven times out
+of ten?
 """
 
 # %%
@@ -72,22 +72,25 @@ axes.set(xlabel='predicted probability of "upper"', ylabel="how often it was")
 axes.legend()
 
 # %%
-# Both are near the diagonal. But one in five neighbours is a coarse measure: it says "never" and
-# "always" too often, and log loss charges dearly for that.
+# Both are near the diagonal. But one in five neighbours is a coarse measure: it says "never"
+# and "always" too often, and log loss charges dearly for that.
 #
-# Where a decision must be safe, ask for the *set* of classes that contains the true one with a given
-# probability. It has two members where the model cannot tell:
+# Where a decision must be safe, ask for the *set* of classes that contains the true one with a
+# given probability. It has two members where the model cannot tell:
 
 own, rest = slice(1_000, 1_500), slice(1_500, None)
 model.calibrate(X[own], y[own])
 sets = model.predict_set(X[rest], 0.95)
 column = np.searchsorted(model.classes_, y[rest])
-print(f"{sets[np.arange(len(column)), column].mean():.1%} of the sets contain the class; "
-      f"{(sets.sum(axis=1) == 2).mean():.0%} have both")
+print(
+    f"{sets[np.arange(len(column)), column].mean():.1%} of the sets contain the class; "
+    f"{(sets.sum(axis=1) == 2).mean():.0%} have both"
+)
 
 # %%
 # What can go wrong
 # -----------------
-# Probabilities are those of the mix of classes in the training rows. If one class is rarer where the
-# model is used, they are off. With rare classes, accuracy says little; ``class_weight="balanced"``
-# gives them weight, at the price of probabilities that are no longer frequencies.
+# Probabilities are those of the mix of classes in the training rows. If one class is rarer
+# where the model is used, they are off. With rare classes, accuracy says little;
+# ``class_weight="balanced"`` gives them weight, at the price of probabilities that are no
+# longer frequencies.
