@@ -6,6 +6,7 @@ which runs where it stands and is not shown."""
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.papers import pages as papers
@@ -90,6 +91,13 @@ def test_conformal(capsys):
     inside = (names["lower"] <= y[new]) & (y[new] <= names["upper"])
     noisy = names["side"][new] == "noisy"
     assert inside[noisy].mean() > 0.83 and inside[~noisy].mean() > 0.83
+
+
+def test_explain(capsys):
+    names = run("explain.md")
+    assert "error bar" in capsys.readouterr().out
+    assert np.abs(names["found"].values[:, 2]).max() < 0.1 < names["found"].error.sum()
+    assert names["curve"].joint and names["surface"].mean.shape == (12, 12)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 from . import combining as combining
 from . import datasets as datasets
 from . import engines as engines
+from . import explain as explain
 from . import filter as filter
 from . import kernels as kernels
 from . import likelihoods as likelihoods

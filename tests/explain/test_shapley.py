@@ -316,6 +316,39 @@ def test_shap_agrees_on_the_same_background(many):
     assert_allclose(found.values, theirs.values, atol=0.05 * np.abs(found.values).max())
 
 
+def test_words_dates_and_gaps_are_one_column_each():
+    """By the definition, with values of the user's table moved from row to row."""
+    pandas = pytest.importorskip("pandas")
+    r = np.random.default_rng(5)
+    table = pandas.DataFrame({
+        "size": np.where(r.random(80) < 0.2, np.nan, r.uniform(0, 3, 80)),
+        "city": pandas.Series(r.choice(["Lima", "Oslo"], 80), dtype=object).where(
+            r.random(80) > 0.1, None
+        ),
+        "day": pandas.to_datetime("2021-01-01") + pandas.to_timedelta(r.integers(0, 400, 80), "D"),
+    })  # fmt: skip
+    y = table["size"].fillna(5) * (1 + (table["city"] == "Oslo")) + 0.1 * r.normal(size=80)
+    model = CommitteeRegressor(random_state=0).fit(table, y)
+    background, n = table.iloc[40:46], 6
+
+    def v(S, x):
+        return model.predict(background.assign(**{name: [x[name]] * n for name in S})).mean()
+
+    found = model.explain(table.iloc[:10], background)
+    assert found.columns == ("size", "city", "day")
+    for i in range(3):
+        x = table.iloc[i]
+        for j, name in enumerate(found.columns):
+            one, two = (other for other in found.columns if other != name)
+            steps = [v((*S, name), x) - v(S, x) for S in ((), (one,), (two,), (one, two))]
+            assert_allclose(found.values[i, j], np.dot([2, 1, 1, 2], steps) / 6, atol=1e-8)
+        gone = [x.isna().tolist()[k] for k in range(3)]
+        assert [value is None for value in found.data[i]] == gone
+    assert found.data[0, 2] == np.datetime64(table["day"][0])
+    assert {*found.data[:, 1]} <= {"Lima", "Oslo", None}
+    assert found.nearest.data.shape == (10, 5, 3)
+
+
 # -- rows and error bars ----------------------------------------------------------------------
 
 

@@ -90,6 +90,7 @@ def test_errors_that_were_not_asked_for_have_no_whiskers():
 def test_long_labels_are_cut():
     ax = waterfall(told(columns=("a" * 50, "city", "day", "gap")))
     assert max(map(len, labels(ax))) == 32
+    assert labels(ax)[3] == "a" * 24 + "… = 1.25"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def effect(
         Of several outputs the position of one; of classes the label of one, by default the second
         of two.
     n_rows : int, default=None
-        Rows of X that are averaged over, at most (200; 1,000 of accumulated effects, whose sd is
+        Rows of X that are averaged over, at most (200; 2,000 of accumulated effects, whose sd is
         that of an average over 200).
 
     Returns
@@ -91,7 +91,7 @@ def effect(
     --------
     >>> import numpy as np
     >>> from collegium import CommitteeRegressor
-    >>> from collegium.explain.effects import effect
+    >>> from collegium.explain import effect
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
     >>> model = CommitteeRegressor(random_state=0).fit(X, np.sin(X[:, 0]) + 0.5 * X[:, 1])
     >>> found = effect(model, X, 0, grid=[-1.5, 0.0, 1.5])

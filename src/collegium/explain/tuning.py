@@ -9,7 +9,7 @@ class ExplainTuning:
 
     # effects
     rows: int = 200  # rows that an effect is averaged over, at most
-    rows_accumulated: int = 1_000  # … where each row is asked about twice only
+    rows_accumulated: int = 2_000  # … where each row is asked about twice only
     rows_of_two: int = 50  # … that of two columns
     points: int = 20  # of a grid
     points_of_two: int = 12

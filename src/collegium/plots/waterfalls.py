@@ -91,6 +91,10 @@ def _write_values(ax, starts, ends, values, error):
     ax.margins(x=0.12)
 
 
-def shortened_label(name, longest=32):
-    """Shorten a label that would leave no room for the picture."""
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+def shortened_label(label, longest=32):
+    """Shorten a label that would leave no room for the picture, the name before the value."""
+    name, sign, value = label.rpartition(" = ")
+    room = longest - len(sign) - len(value)
+    if len(label) <= longest:
+        return label
+    return f"{name[: room - 1]}…{sign}{value}" if room >= 8 else f"{label[: longest - 1]}…"
