@@ -71,6 +71,7 @@ help:
 	@echo "make bench-cli       CPU time and memory of commands: --help, 10^7 predictions (ARGS='--rows 1000000')"
 	@echo "make bench-scale     rows on disk, 10^6 to 10^8: time, memory, accuracy (ARGS='--rows 100000000 --columns 4 --dask')"
 	@echo "make bench-ledger    a ledger of 10^6 rows: rows learnt per second, opening, forgetting (ARGS=)"
+	@echo "make gallery         the pictures of docs/plots.md (ARGS='--only map')"
 	@echo "make bench-optimise  Bayesian optimisation, ours and peers': best value against evaluations (ARGS=)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
@@ -269,6 +270,10 @@ bench-ledger: $(VENV)/.installed
 
 bench-optimise: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.optimise --picture docs/pictures $(ARGS)
+
+gallery: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.gallery $(ARGS)
+
 bench-cli: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.command_line $(ARGS)
 

@@ -16,9 +16,9 @@ ROOMS = (
     "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
     "likelihoods",
     "answers", "errors", "learning", "averaging", "transforms", "members", "conformal",
-    "explain", "modelfile", "interface",
+    "explain", "maps", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "ledger",
-    "optimise", "plots", "cli",
+    "optimise", "diagnostics", "plots", "pages", "cli",
 )  # fmt: skip
 #: Modules beside the rooms, which the last of them use.
 BESIDE = {"cli": ("datasets", "metrics")}

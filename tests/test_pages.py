@@ -100,6 +100,14 @@ def test_explain(capsys):
     assert names["curve"].joint and names["surface"].mean.shape == (12, 12)
 
 
+def test_maps(capsys):
+    pytest.importorskip("xarray")
+    names = run("maps.md")
+    assert capsys.readouterr().out == "('north', 'east') (41, 61)\n"
+    assert 1.0 < float(names["change"].mean()) < 5.0
+    assert names["across"]["mean"].shape == (3, 9)
+
+
 @pytest.mark.slow
 def test_sums():
     names = run("sums.md")

@@ -53,6 +53,7 @@ from .modelfile.errors import ModelFileError as ModelFileError
 from .numerics.version import __version__ as __version__
 from .online.classifier import OnlineGPClassifier as OnlineGPClassifier
 from .online.regressor import OnlineGPRegressor as OnlineGPRegressor
+from .pages.making import report as report
 from .rows.chunk import Chunk as Chunk
 from .rvc.regressor import RVCRegressor as RVCRegressor
 from .sources.opening import open as open

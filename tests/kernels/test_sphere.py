@@ -146,3 +146,67 @@ def test_what_is_no_sphere_is_refused(kernel):
     for width in (1, 3):
         with pytest.raises(ValueError, match="longitude and latitude"):
             kernel.value(np.zeros((2, width)))
+
+
+# -- geographic=True --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("lon", "lat"), ("Longitude", "LATITUDE"), ("lng", "Lat")])
+def test_geographic_finds_longitude_and_latitude_by_name(names):
+    lon, lat = names
+    found = Sphere(RBF, geographic=True, length_scale=9.0).on_columns([lat, "height", lon])
+    assert repr(found) == repr(Sphere(RBF(length_scale=9.0), columns=[lon, lat]))
+    X = np.column_stack([places(7)[:, 1], np.arange(7.0), places(7)[:, 0]])
+    assert_array_equal(found.value(X), Sphere(RBF(length_scale=9.0)).value(places(7)))
+
+
+def test_names_of_columns_mean_nothing_unless_asked():
+    frame = pd.DataFrame(places(80), columns=["lon", "lat"])
+    model = CommitteeRegressor(random_state=0).fit(frame, np.sin(np.radians(frame["lat"])))
+    assert "Sphere" not in repr(model.kernel_)
+
+
+@pytest.mark.parametrize("names, words", [
+    (["x", "lat"], "X has no column 'lon|longitude"),
+    (["lon", "lng", "lat"], "'lon' and 'lng' may both be meant"),
+])  # fmt: skip
+def test_geographic_refuses_columns_that_are_not_there_or_not_clear(names, words):
+    frame = pd.DataFrame(np.ones((9, len(names))), columns=names)
+    with pytest.raises(ValueError, match=words.replace("|", r"\|")):
+        CommitteeRegressor(Sphere(Matern32, geographic=True)).fit(frame, np.arange(9.0))
+
+
+def test_geographic_refuses_columns_beside_it_and_arrays_without_names():
+    for bad in ({"geographic": 1}, {"geographic": True, "columns": [0, 1]}):
+        with pytest.raises(ValueError, match="geographic="):
+            Sphere(Matern32, **bad)
+    with pytest.raises(ValueError, match="X came without names"):
+        CommitteeRegressor(Sphere(Matern32, geographic=True)).fit(places(9), np.arange(9.0))
+
+
+def over_the_date_line(n, rng):
+    """Rows on both sides of the line, whose longitudes jump from 180 to −180."""
+    east = rng.uniform(165.0, 195.0, n)
+    lat = rng.uniform(-12.0, 12.0, n)
+    y = np.sin(east / 3.0) + np.cos(lat / 4.0)
+    return pd.DataFrame({"lon": np.where(east > 180, east - 360, east), "lat": lat}), y
+
+
+def test_a_fit_over_the_date_line_beats_the_flat_one_and_knows_no_turns(tmp_path):
+    rng = np.random.default_rng(7)
+    rows, y = over_the_date_line(60, rng)
+    y = y + 0.02 * rng.normal(size=y.size)
+    queries, truth = over_the_date_line(300, rng)
+    near = np.abs(queries["lon"]) > 177.0
+    globe = CommitteeRegressor(Sphere(Matern32, geographic=True), random_state=0).fit(rows, y)
+    flat = CommitteeRegressor(Matern32(), random_state=0).fit(rows, y)
+    error = [np.sqrt(np.mean((m.predict(queries) - truth)[near] ** 2)) for m in (globe, flat)]
+    assert error[0] < 0.7 * error[1]
+    assert globe.kernel_.kernel.kernel.length_scale != 1.0, "hyperparameters are learnt"
+    mean, sd = globe.predict(queries, return_std=True)
+    turned = globe.predict(queries + [360.0, 0.0], return_std=True)
+    assert_allclose(turned, (mean, sd), rtol=1e-8)
+    ends = pd.DataFrame({"lon": [180.0, -180.0], "lat": [3.0, 3.0]})
+    assert_allclose(*globe.predict(ends), rtol=1e-10)
+    globe.save(tmp_path / "globe")
+    assert_array_equal(collegium.load(tmp_path / "globe").predict(queries), mean)

@@ -176,6 +176,10 @@ class Answers:
         ]
         return self._in_units(np.stack(each, axis=1))
 
+    def latent_variance(self) -> Array:
+        """Variances of f, without that of transforms  (n,) or (n, p)."""
+        return self._found(LEVELS[1]).variance
+
     def _found(self, level: str) -> Prediction:
         """Means and variances of f, predicted once."""
         source = self._source(level)

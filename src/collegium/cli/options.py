@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,23 @@ class Names(click.ParamType):
         found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True)))
         if not all(found):
             self.fail(f"{value!r}: give names such as east,north", param, ctx)
+        return found
+
+
+class Numbers(click.ParamType):
+    """Numbers, separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = tuple(float(number) for number in value.split(","))
+        except ValueError:
+            found = ()
+        if not found or not all(map(math.isfinite, found)):
+            self.fail(f"{value!r}: give numbers, separated by commas", param, ctx)
         return found
 
 

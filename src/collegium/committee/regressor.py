@@ -355,13 +355,14 @@ class CommitteeRegressor(Regressor):
         outside : bool array of shape (n,)
         """
         check_is_fitted(self)
-        return self._outside(check_queries(self, X), self._predictor())
+        X = check_queries(self, X)
+        return self._outside(X, self._answers_at(X, np.zeros(X.shape[0])))
 
-    def _outside(self, X: Array, predictor: Any) -> Array:
-        """Tell it of checked queries."""
+    def _outside(self, X: Array, answers: Any) -> Array:
+        """Tell it of checked queries, from answers that were made for them."""
         model = self.model_
         with single_threaded():
-            return model.outside(model.places(X), predictor, self._engine(), box_of(self))
+            return model.outside(model.places(X), answers.latent_variance(), box_of(self))
 
     def _answers(self, X, level, exposure, n_local=None) -> Any:
         answers = super()._answers(X, level, exposure, n_local)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -14,6 +14,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..answers.arrived import Arrived, look
 from ..conformal.scores import class_scores, likely_classes, smallest_classes
+from ..maps.dataset import as_dataset
+from ..maps.grid import Grid
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from .checks.arguments import check_coverage, check_is_fitted, whole_number
@@ -24,6 +26,7 @@ from .explaining import asked_of_classifier
 from .frames.encoded import KnownColumns, validated
 from .frames.writing import write_answers
 from .guarantees import MADE, bounds, calibration_rows, proba_of_calibration, required_rows
+from .mapping import class_map, grid_of
 from .streams.watching import ProgressiveClasses
 from .turns import of_one_state
 
@@ -157,6 +160,54 @@ class Classifier(ClassifierMixin, Estimator):
             return {"label": label, **{f"probability_{name}": p for name, p in each.items()}}
 
         return write_answers(self, data, path, keep, ask)
+
+    @of_one_state
+    def predict_grid(
+        self,
+        x: Any = None,
+        y: Any = None,
+        by: Any = None,
+        *,
+        label: Any = None,
+        at: Mapping[Any, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Map probabilities over two columns, as an `xarray.Dataset`, in bounded memory.
+
+        Parameters
+        ----------
+        x, y : coordinates, name of a column, or {column: coordinates}, default=None
+            Coordinates are an array; (start, stop, step), stop included where a step ends there;
+            a number: a step, whose multiples cover the range of the rows; or None: 200 steps over
+            that range. Without a column, x is along the first and y along the second.
+        by : values, name of a column, or {column: values}, default=None
+            A third column with a map for each of its values.
+        label : default=None
+            The class to map; None: all of them, along a first dimension "class".
+        at : dict, default=None
+            Values of other columns; where none is given, the median of the rows, or their most
+            frequent level.
+        attrs : dict, default=None
+            Attributes to keep, such as {"crs": "EPSG:32618"}.
+
+        Returns
+        -------
+        map : xarray.Dataset
+            "probability", of dimensions (by,) y, x, which are named as the columns.
+            Needs xarray: pip install 'collegium[geo]'.
+        """
+        grid, found, classes = self._grid_answers(x, y, by, at, label)
+        known = {**(attrs or {}), **({} if label is None else {"label": label})}
+        return as_dataset(grid, found, known, classes)
+
+    def _grid_answers(
+        self, x: Any, y: Any, by: Any, at: Any, label: Any = None
+    ) -> tuple[Grid, dict[str, Array], Array | None]:
+        """A grid, arrays of its answers, and the classes of their first dimension."""
+        check_is_fitted(self)
+        grid = grid_of(self, x, y, by, at)
+        ask = lambda X: self.predict_proba(X.view(KnownColumns))  # noqa: E731
+        return grid, *class_map(self, grid, ask, label)
 
     @all_or_nothing
     def progressive(

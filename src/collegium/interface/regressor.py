@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Literal, Self, overload
 
 import numpy as np
@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 from ..answers.answers import LEVELS, Answers
 from ..answers.arrived import Arrived, look
 from ..likelihoods.targets.units import log_exposure
+from ..maps.dataset import as_dataset
+from ..maps.grid import Grid
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .checks.arguments import (
@@ -37,6 +39,7 @@ from .guarantees import (
     folds_interval,
     split_interval,
 )
+from .mapping import grid_of, regression_map
 from .streams.progressive import progressive
 from .streams.watching import Progressive
 from .turns import of_one_state
@@ -315,10 +318,87 @@ class Regressor(RegressorMixin, Estimator):
                 answers = self._answers_at(X, units.shift + np.log(e), own)
                 found = _asked(answers, return_std, interval, level)
             each = (by_output(name, self._shaped(part)) for name, part in zip(names, found))
-            told = {"outside": self._outside(X, own)} if outside else {}
+            told = {"outside": self._outside(X, answers)} if outside else {}
             return {name: column for columns in each for name, column in columns.items()} | told
 
         return write_answers(self, data, path, keep, ask, () if exposure is None else (exposure,))
+
+    @of_one_state
+    def predict_grid(
+        self,
+        x: Any = None,
+        y: Any = None,
+        by: Any = None,
+        *,
+        at: Mapping[Any, Any] | None = None,
+        interval: float = 0.95,
+        level: str = "observation",
+        exposure: float | None = None,
+        n_local: int | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Map the predictions over two columns, as an `xarray.Dataset`, in bounded memory.
+
+        Parameters
+        ----------
+        x, y : coordinates, name of a column, or {column: coordinates}, default=None
+            Coordinates are an array; (start, stop, step), stop included where a step ends there;
+            a number: a step, whose multiples cover the range of the rows; or None: 200 steps over
+            that range. Without a column, x is along the first and y along the second. A column is
+            given by its name or position.
+        by : values, name of a column, or {column: values}, default=None
+            A third column with a map for each of its values; of a name alone, for each level, or
+            for the 10, 50 and 90 % quantiles of numbers. Without a column: the third.
+        at : dict, default=None
+            Values of other columns, by name or position; where none is given, the median of the
+            rows, or their most frequent level.
+        interval : float, default=0.95
+            Probability with which "lower" and "upper" hold y.
+        level, n_local : as in `predict`
+        exposure : float, default=None
+            Of counts: predict those of so much exposure.
+        attrs : dict, default=None
+            Attributes to keep, such as {"units": "m", "crs": "EPSG:32618"}.
+
+        Returns
+        -------
+        map : xarray.Dataset
+            "mean", "sd", "lower", "upper" as `predict` has them, and "outside" where the estimator
+            can tell extrapolations, of dimensions (by,) y, x, which are named as the columns.
+            Needs xarray: pip install 'collegium[geo]'.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from collegium import CommitteeRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 10, size=(200, 2))
+        >>> model = CommitteeRegressor(random_state=0).fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> found = model.predict_grid(x=2.5, y=(0, 10, 1))  # doctest: +SKIP
+        >>> found["mean"].shape  # doctest: +SKIP
+        (11, 5)
+        """
+        grid, found = self._grid_answers(x, y, by, at, interval, level, exposure, n_local)
+        return as_dataset(grid, found, {**(attrs or {}), "level": level, "coverage": interval})
+
+    def _grid_answers(
+        self, x: Any, y: Any, by: Any, at: Any, interval: float, level: str,
+        exposure: Any = None, n_local: Any = None,
+    ) -> tuple[Grid, dict[str, Array]]:  # fmt: skip
+        """A grid, and the arrays of its answers."""
+        check_is_fitted(self)
+        check_coverage(interval, "interval")
+        check_level(level, self.levels)
+        own = None if n_local is None else self._predictor(n_local)
+
+        def ask(X: Array, shift: Array) -> tuple[Array, ...]:
+            with single_threaded():
+                answers = self._answers_at(X, shift, own)
+                found = [part[:, 0] for part in _asked(answers, True, interval, level)]
+            return (*found, *([self._outside(X, answers)] if hasattr(self, "_outside") else []))
+
+        grid = grid_of(self, x, y, by, at)
+        return grid, regression_map(self, grid, ask, exposure)
 
     @of_one_state
     def sample_y(

@@ -164,14 +164,24 @@ def as_columns(given: Any, what: str) -> tuple[int | str, ...]:
 
 
 def find_columns(chosen: Any, names: Sequence[str], what: str) -> tuple[int, ...]:
-    """Positions of columns among these names."""
+    """Positions of columns among these names; "lon|longitude" is the one that has either name, in
+    small letters or large."""
     known = {name: k for k, name in enumerate(names)}
-    lost = [c for c in chosen if isinstance(c, str) and c not in known]
-    if lost:
-        raise ValueError(
-            f"{what}: X has no column {lost[0]!r}; it has {', '.join(map(repr, known))}"
-        )
-    return tuple(known[c] if isinstance(c, str) else c for c in chosen)
+    places = [_places(c, known) if isinstance(c, str) else [c] for c in chosen]
+    for c, found in zip(chosen, places):
+        if not found:
+            raise ValueError(f"{what}: X has no column {c!r}; it has {', '.join(map(repr, known))}")
+        if len(found) > 1:
+            both = " and ".join(repr(names[k]) for k in found)
+            raise ValueError(f"{what}: {both} may both be meant by {c!r}: name one with columns=")
+    return tuple(found[0] for found in places)
+
+
+def _places(name: str, known: Mapping[str, int]) -> list[int]:
+    if name in known or "|" not in name:
+        return [known[name]] if name in known else []
+    meant = name.lower().split("|")
+    return [k for own, k in known.items() if own.lower() in meant]
 
 
 def columns_told(say: Any, columns: Iterable[int]) -> str:

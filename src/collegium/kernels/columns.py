@@ -142,7 +142,8 @@ class On(Wrapped):
     def on_columns(self, names: Sequence[str]) -> Self:
         at = find_columns(self.columns, names, f"columns of {self._name()}")
         inner = self.kernel.on_columns([names[k] for k in at if k < len(names)])
-        return replace(self, kernel=inner, positions=at)
+        own = tuple(names[k] if isinstance(c, str) else c for c, k in zip(self.columns, at))
+        return replace(self, kernel=inner, columns=own, positions=at)
 
     def on_levels(self, levels: Mapping[int, str]) -> Self:
         at: Any = self.positions or ()

@@ -103,9 +103,9 @@ class Layered(Additive, Model):  # type: ignore[override]
             return Ranges.of_anchors(X, codes)
         return Ranges.of(X, ANSWERS.outside.margin, codes)
 
-    def outside(self, X: Array, predictor: Any, engine: Any, box: Ranges) -> Array:
-        """Whether queries, as the predictor sees them, are extrapolations  (n,)."""
-        variance = predictor.predict(X, engine).variance
+    def outside(self, X: Array, variance: Array, box: Ranges) -> Array:
+        """Whether queries, as the predictor sees them, with variances of f are extrapolations
+        (n,)."""
         wide = variance if variance.ndim == 2 else variance[:, None]
         return little_known(self.kernel, wide, X).any(axis=1) | box.leaves(X)
 

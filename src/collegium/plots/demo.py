@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from .axes import LINE, TRUTH, pyplot
+from ..numerics.libraries import library
+from .axes import FAINT, LINE, TRUTH, VALUES
 
-GREY = "#8A8A8A"
 STYLE = {
     "font.size": 10.5,
     "axes.titleweight": "bold",
@@ -19,8 +19,7 @@ STYLE = {
 
 def draw_demo(path, model, truth, y, mean, std, pose):
     """Write the picture: predictions, a slice through a pose with its truth, and error bars."""
-    pyplot()  # says what to install
-    import matplotlib as mpl
+    mpl = library("matplotlib", "plot", "a picture")
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
@@ -47,8 +46,8 @@ def draw_predictions(ax, y, mean):
     density = gaussian_kde([y, mean])([y, mean])
     order = np.argsort(density)
     ends = (min(y.min(), mean.min()) - 0.03, max(y.max(), mean.max()) + 0.03)
-    ax.plot(ends, ends, color=GREY, lw=1, zorder=0)
-    ax.scatter(y[order], mean[order], c=density[order], s=7, cmap="viridis", lw=0)
+    ax.plot(ends, ends, color=FAINT, lw=1, zorder=0)
+    ax.scatter(y[order], mean[order], c=density[order], s=7, cmap=VALUES, lw=0)
     _note(ax, 0.04, 0.96, words, va="top")
     ax.set(title="Poses it has never seen", xlim=ends, ylim=ends, box_aspect=1)
     ax.set(xlabel="measured distance", ylabel="predicted distance")
@@ -65,7 +64,7 @@ def draw_slice(ax, model, truth, pose):
     ax.plot(degrees, model.predict(X), color=LINE, lw=2, label="prediction")
     ax.plot(degrees, truth(X), color=TRUTH, lw=2, ls=(0, (4, 2)), label="truth")
     for side in (-1, 1):
-        ax.axvspan(side * 120, side * 180, color=GREY, alpha=0.13, lw=0, zorder=0)
+        ax.axvspan(side * 120, side * 180, color=FAINT, alpha=0.13, lw=0, zorder=0)
         _note(ax, 0.5 + side * 5 / 12, 0.03, "no data", ha="center")
     bottom, top = ax.get_ylim()
     ax.set(xlim=(-180, 180), ylim=(bottom, 1.2 * top - 0.2 * bottom), box_aspect=1 / 1.4)
@@ -80,7 +79,7 @@ def draw_honesty(ax, y, mean, std):
     stated = [rms(std[part]) for part in parts]
     real = [rms(y[part] - mean[part]) for part in parts]
     top = 1.12 * max(stated + real)
-    ax.plot([0, top], [0, top], color=GREY, lw=1, zorder=0)
+    ax.plot([0, top], [0, top], color=FAINT, lw=1, zorder=0)
     ax.plot(stated, real, "o-", color=LINE, ms=7, lw=1.5, mec="white")
     words = "a dot is a tenth of the poses,\non the line if its error bars are right"
     _note(ax, 0.96, 0.05, words, ha="right")

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..interface.checks.arguments import check_is_fitted
-from .axes import DOTS, LINE, TRUTH, new_axes, one_column, two_axes
+from .axes import ABOVE, DOTS, LINE, TRUTH, VALUES, dress, new_axes, one_column, two_axes
 
 
 def plot_experts(model, X=None, y=None, *, most=60, ax=None):
@@ -51,7 +51,7 @@ def plot_experts(model, X=None, y=None, *, most=60, ax=None):
         return _regions(experts, X, new_axes(ax))
     if d != 1:
         raise ValueError(f"model has {d} inputs: only one or two can be drawn")
-    lines, reach = two_axes() if ax is None else (ax, None)
+    lines, reach = two_axes(**ABOVE) if ax is None else (new_axes(ax), None)
     data = None if X is None else (one_column(X, "X")[:, 0], np.asarray(y, dtype=float))
     if data is not None:
         lines.plot(*data, ".", color=DOTS, ms=3)
@@ -62,11 +62,11 @@ def plot_experts(model, X=None, y=None, *, most=60, ax=None):
         ends = np.array([-1.0, 1.0]) * length[k]
         lines.plot(centre[k] + ends, value[k] + slope[k] * ends, color=LINE, lw=1.5)
         lines.plot(centre[k], value[k], "o", color=TRUTH, ms=3)
-    lines.set(ylabel="y")
+    dress(lines, ylabel="y")
     if reach is None:
         return lines
     reach.plot(centre, length, "o-", color=LINE, ms=3, lw=1)
-    reach.set(xlabel="x", ylabel="reach", ylim=(0.0, None))
+    dress(reach, xlabel="x", ylabel="reach").set(ylim=(0.0, None))
     return lines, reach
 
 
@@ -79,7 +79,7 @@ def _regions(experts, X, ax):
     centre, length = experts["centre"], experts["reach"]
     regions = EllipseCollection(
         *(2.0 * length.T), np.zeros(len(centre)), units="xy", offsets=centre,
-        offset_transform=ax.transData, array=experts["noise"], cmap="viridis", alpha=0.5,
+        offset_transform=ax.transData, array=experts["noise"], cmap=VALUES, alpha=0.5,
         ec="black", lw=0.5,
     )  # fmt: skip
     ax.add_collection(regions)

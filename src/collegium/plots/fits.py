@@ -1,11 +1,25 @@
 """Draw a regression of one input with its error bars."""
 
-from numbers import Real
-
 import numpy as np
 
-from .axes import DOTS, LINE, TRUTH, check_ends, grid, new_axes, one_column
+from ..interface.checks.arguments import check_coverage
+from ..rows.partition import evenly_spaced
+from .axes import (
+    DOTS,
+    LINE,
+    TRUTH,
+    as_percent,
+    check_ends,
+    dress,
+    grid,
+    new_axes,
+    one_column,
+    short_name,
+)  # fmt: skip
+from .judged import check_height, target_name
 
+#: Rows that are drawn as dots, at most.
+DRAWN = 5_000
 #: Opacity of the bands, innermost first, where there are one, two or three of them.
 SHADES = {1: (0.25,), 2: (0.38, 0.16), 3: (0.5, 0.28, 0.12)}
 BANDS = {"model": "of its model", "function": "of the function", "observation": "of observations"}
@@ -21,15 +35,16 @@ def plot_fit(
     high=None,
     ax=None,
     levels=None,
-    width=1.96,
+    coverage=0.95,
+    width=None,
     legend=True,
 ):
-    """Draw a regression of one input: mean, error bars as nested bands, data.
+    """Draw a regression of one input: mean, the model's intervals as nested bands, data.
 
     Parameters
     ----------
     model : fitted regressor
-        With `predict(X, return_std=True, level=...)`.
+        With `predict(X, level=...)` and `predict_interval(X, coverage, level=...)`.
     X : array-like of shape (n, 1), default=None
     y : array-like of shape (n,), default=None
         Rows to draw as dots, both or neither.
@@ -41,9 +56,14 @@ def plot_fit(
         None: a new figure.
     levels : sequence of str, default=None
         Levels of the bands, innermost first; None: all levels of the model.
-    width : float, default=1.96
-        Half the height of a band, in standard deviations.
+    coverage : float, default=0.95
+        The probability that the bands hold: the model's own intervals, whose ends also know of
+        heavy tails and skewness.
+    width : float, default=None
+        Half the height of a band in standard deviations, in place of `coverage`, as books draw it;
+        the model then needs `predict(X, return_std=True, level=...)` alone.
     legend : bool, default=True
+        Add a legend inside the picture.
 
     Returns
     -------
@@ -60,8 +80,14 @@ def plot_fit(
     >>> ax = plot_fit(model, X, y)
     """
     levels = _levels(model, levels)
-    if not (isinstance(width, Real) and np.isfinite(width) and width > 0):
-        raise ValueError(f"width={width!r}: give a positive number of standard deviations")
+    check_coverage(coverage)
+    if width is not None:
+        check_height(width, "width")
+    elif not hasattr(model, "predict_interval"):
+        raise ValueError(
+            f"model: a {type(model).__name__} has no predict_interval; give width=1.96 to draw "
+            "standard deviations"
+        )
     if (X is None) != (y is None):
         raise ValueError("give X and y, or neither")
     if truth is not None and not callable(truth):
@@ -70,27 +96,50 @@ def plot_fit(
     if getattr(model, "n_features_in_", 1) != 1:
         raise ValueError(f"model has {model.n_features_in_} inputs: only one can be drawn")
     x = grid(*check_ends(*_around(low, high, data)))
-    said = [model.predict(x, return_std=True, level=level) for level in levels]
+    asked = _named_as_fitted(model, x)
+    said = [_band(model, asked, level, coverage, width) for level in levels]
     if np.ndim(said[0][0]) != 1:
         raise ValueError("model has several outputs: draw them one at a time")
     ax = new_axes(ax)
-    for level, (mean, std), shade in reversed(list(zip(levels, said, SHADES[len(levels)]))):
-        label = f"±{width:g} sd {BANDS.get(level, level)}"
-        ends = mean - width * std, mean + width * std
+    wide = f"{as_percent(coverage)} interval" if width is None else f"±{width:g} sd"
+    for level, (_, *ends), shade in reversed(list(zip(levels, said, SHADES[len(levels)]))):
+        label = f"{wide} {BANDS.get(level, level)}"
         if level == "model" and hasattr(model, "density_"):
             # a projection means nothing where no input was expected
             known = model.density_.covers(x)
-            ends = tuple(np.where(known, end, np.nan) for end in ends)
+            ends = [np.where(known, end, np.nan) for end in ends]
         ax.fill_between(x[:, 0], *ends, fc=(LINE, shade), ec="white", lw=0.7, label=label)
     ax.plot(x[:, 0], said[-1][0], color=LINE, lw=1.5, label="mean")
     if truth is not None:
         ax.plot(x[:, 0], truth(x), color=TRUTH, lw=1.2, ls="--", label="truth")
     if data is not None:
-        ax.plot(*data, ".", color=DOTS, ms=4, label="data")
-    ax.set(xlim=(x[0, 0], x[-1, 0]), xlabel="x", ylabel="y")
+        _dots(ax, *data)
+    name = getattr(model, "feature_names_in_", ["x"])[0]
+    dress(ax, "", short_name(name), short_name(target_name(y))).set(xlim=(x[0, 0], x[-1, 0]))
     if legend:
         ax.legend(fontsize="small")
     return ax
+
+
+def _band(model, x, level, coverage, width):
+    """Return the mean, and the ends of the model's interval or mean ∓ width·sd."""
+    if width is None:
+        mean = model.predict(x, level=level)
+        return mean, *model.predict_interval(x, coverage, level=level)
+    mean, std = model.predict(x, return_std=True, level=level)
+    return mean, mean - width * std, mean + width * std
+
+
+def _named_as_fitted(model, x):
+    """Give the inputs the name that the model knows its column by."""
+    names = getattr(model, "feature_names_in_", None)
+    return x if names is None else [{names[0]: float(value)} for value in x[:, 0]]
+
+
+def _dots(ax, x, y):
+    """Draw rows as dots; of very many, evenly spaced ones."""
+    some = evenly_spaced(x.size, DRAWN)
+    ax.plot(x[some], y[some], ".", color=DOTS, ms=4, label="data")
 
 
 def _levels(model, levels):

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..interface.functions.prior import sample_prior
 from ..kernels import as_kernel
-from .axes import GRID, check_ends, grid, new_axes, one_column
+from .axes import GRID, check_ends, dress, grid, new_axes, one_column
 
 
 def plot_prior(kernel, X=None, n_samples=5, ax=None, random_state=0):
@@ -34,7 +34,7 @@ def plot_prior(kernel, X=None, n_samples=5, ax=None, random_state=0):
     samples = sample_prior(as_kernel(kernel), x, n_samples, random_state)
     ax = new_axes(ax)
     ax.plot(x[:, 0], samples, lw=1)
-    ax.set(xlim=(x[0, 0], x[-1, 0]), xlabel="x", ylabel="f")
+    dress(ax, "", "x", "f").set(xlim=(x[0, 0], x[-1, 0]))
     return ax
 
 
@@ -60,5 +60,5 @@ def plot_basis(basis, low, high, ax=None):
         raise ValueError(f"basis gave an array of shape {Phi.shape} for {x.shape[0]} rows")
     ax = new_axes(ax)
     ax.plot(x[:, 0], Phi, lw=1)
-    ax.set(xlim=(x[0, 0], x[-1, 0]), xlabel="x", ylabel="φ")
+    dress(ax, "", "x", "φ").set(xlim=(x[0, 0], x[-1, 0]))
     return ax

@@ -124,6 +124,9 @@ class WarpedAnswers:
         mean, sd = self.inner.moments(level)
         return self.warping.moments(mean, sd, self._rest(level))
 
+    def latent_variance(self) -> Array:
+        return self.inner.latent_variance()
+
     def covariance(self, level: str) -> tuple[Array, Array]:
         inner_mean, C = self.inner.covariance(level)
         inner_sd = np.sqrt(np.maximum(np.einsum("iip->ip", C), 0.0))

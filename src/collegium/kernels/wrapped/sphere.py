@@ -13,6 +13,8 @@ from ..columns import On, Wrapped
 from ..embedding import Embedding, Globe, on_globe
 
 Array = np.ndarray
+#: What columns of longitude and latitude are called.
+GEOGRAPHIC = ("lon|longitude|lng|long", "lat|latitude")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -29,6 +31,9 @@ class Sphere(Wrapped):
         A stationary kernel, with one length scale.
     columns : pair of int or str, default=None
         Longitude and latitude; None: the two columns of X.
+    geographic : bool, default=False
+        Take the columns called lon (longitude, lng, long) and lat (latitude) of a data frame, and
+        no others; `columns` is left out.
     **parameters
         Parameters of the kernel, if its class is given.
 
@@ -45,7 +50,16 @@ class Sphere(Wrapped):
            [0., 0., 1., 1.]])
     """
 
-    def __new__(cls, kernel: Any = None, columns: Columns | None = None, **parameters: Any) -> Any:
+    def __new__(
+        cls, kernel: Any = None, columns: Columns | None = None, *, geographic: bool = False,
+        **parameters: Any,
+    ) -> Any:  # fmt: skip
+        if not isinstance(geographic, bool) or (geographic and columns is not None):
+            raise ValueError(
+                f"geographic={geographic!r} of Sphere: give True, to find longitude and latitude "
+                "by their names, or columns"
+            )
+        columns = GEOGRAPHIC if geographic else columns
         if columns is None:
             return object.__new__(cls)
         found = On(cls(kernel, **parameters), columns)
@@ -53,7 +67,9 @@ class Sphere(Wrapped):
             raise ValueError(f"columns={columns!r} of Sphere: give longitude and latitude")
         return found
 
-    def __init__(self, kernel: Any, columns: None = None, **parameters: Any) -> None:
+    def __init__(
+        self, kernel: Any, columns: None = None, geographic: bool = False, **parameters: Any
+    ) -> None:
         if isinstance(kernel, type) and issubclass(kernel, Kernel):
             kernel = kernel(**parameters)
         elif parameters:

@@ -1,0 +1,93 @@
+"""Predict rows whose y is known, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..interface.checks.rows import check_queries
+from ..interface.frames.encoded import KnownColumns
+from .histogram import randomised_pit
+
+Array = np.ndarray
+#: Rows that are predicted at a time.
+BLOCK = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Rows, and the mean, standard deviation, P(Y ≤ y) and log density of their predictions.
+
+    For counts `pit` is randomised between P(Y < y) and P(Y ≤ y).
+    """
+
+    X: Array  # (n, d) columns of numbers, as the model sees them
+    y: Array  # (n,)
+    mean: Array
+    sd: Array
+    pit: Array
+    log_density: Array
+
+    @property
+    def n(self) -> int:
+        return len(self.y)
+
+
+def inputs_seen(model: Any, X: Any) -> Array:
+    """X as the columns of numbers that a model sees  (n, d)."""
+    return np.asarray(check_queries(model, X))
+
+
+def predicted_rows(model: Any, X: Any, y: Any, *, exposure: Any = None, seed: int = 0) -> Predicted:
+    """Predict rows of known y by a regressor of one output, in blocks.
+
+    Parameters
+    ----------
+    model : fitted regressor
+        With `cdf` and `log_density`, as all of this library; of others the normal distribution
+        of `predict(X, return_std=True)` is taken.
+    X, y : array-like of shape (n, d) and (n,)
+    exposure : array-like of shape (n,), default=None
+        Of counts, as in `predict`.
+    seed : int, default=0
+        Of the uniform numbers that counts are randomised by.
+    """
+    own = hasattr(model, "model_")
+    X = inputs_seen(model, X) if own else np.asarray(X, dtype=float)
+    y = np.asarray(y, dtype=float)
+    e = None if exposure is None else np.broadcast_to(np.asarray(exposure, float), y.shape)
+    whole = takes_counts(model)
+    each = []
+    for start in range(0, len(y), BLOCK):
+        part = slice(start, start + BLOCK)
+        known = X[part].view(KnownColumns) if own else X[part]
+        given = {} if e is None else {"exposure": e[part]}
+        each.append(_block(model, known, y[part], given, whole))
+    mean, sd, below, upto, density = (np.concatenate(one) for one in zip(*each))
+    pit = randomised_pit(below, upto, seed) if whole else np.clip(upto, 0.0, 1.0)
+    return Predicted(X, y, mean, sd, pit, density)
+
+
+def _block(model: Any, X: Any, y: Array, given: dict[str, Array], whole: bool) -> list[Array]:
+    """Mean, standard deviation, P(Y < y), P(Y ≤ y) and log density  (n,) each."""
+    mean, sd = model.predict(X, return_std=True, **given)
+    if not hasattr(model, "cdf"):
+        z = (y - mean) / np.maximum(sd, 1e-300)
+        upto = ndtr(z)
+        density = -0.5 * z * z - np.log(np.maximum(sd, 1e-300)) - 0.5 * np.log(2.0 * np.pi)
+        return [mean, sd, upto, upto, density]
+    upto = model.cdf(X, y, **given)
+    density = model.log_density(X, y, **given)
+    # what is added by y itself: P(Y = y), of which the log density of counts is the logarithm
+    below = np.maximum(upto - np.exp(density), 0.0) if whole else upto
+    return [mean, sd, below, upto, density]
+
+
+def takes_counts(model: Any) -> bool:
+    """Whether y are whole numbers to the likelihood of a model."""
+    likelihoods = getattr(getattr(model, "model_", None), "likelihoods", ())
+    support = getattr(likelihoods[0], "support", None) if likelihoods else None
+    return bool(getattr(support, "whole", False))

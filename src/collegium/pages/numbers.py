@@ -1,0 +1,86 @@
+"""Numbers as people read them, in one fixed way."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+from typing import Any
+
+import numpy as np
+
+MINUS = "\u2212"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """So many significant digits, whole digits kept, with a true minus.
+
+    Examples
+    --------
+    >>> number(48321.4), number(-0.01234), number(0.0), number(1.5e9)
+    ('48,321', '−0.0123', '0', '1.5e+09')
+    """
+    value = float(value)
+    if not isfinite(value):
+        return "–" if value != value else ("∞" if value > 0 else f"{MINUS}∞")
+    if value == 0.0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        text = f"{value:.{digits}g}"
+    else:
+        text = f"{value:,.{max(digits - 1 - floor(log10(abs(value))), 0)}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share of one in percent, with a thin space.
+
+    Examples
+    --------
+    >>> percent(0.8961)
+    '89.6\\u202f%'
+    """
+    return "–" if share != share else f"{100.0 * share:.{digits}f}\u202f%"
+
+
+def count(n: int, word: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {word}{'s' * (n != 1)}"
+
+
+def value_words(value: Any) -> str:
+    """A value of a table: a number, a date, or a word."""
+    if value is None:
+        return "missing"
+    if isinstance(value, np.datetime64):
+        text = str(value.astype("M8[s]")).replace("T", " ")
+        return text.removesuffix(" 00:00:00")
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return number(float(value), 4)
+    return str(value)
+
+
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers between low and high, at steps of 1, 2 or 5 times a power of ten.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0), ticks(3.0, 41.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [10.0, 20.0, 30.0, 40.0])
+    """
+    width = high - low
+    if not (isfinite(width) and width > 0.0):
+        return [low]
+    power = 10.0 ** floor(log10(width / most))
+    step = next(power * k for k in (1, 2, 5, 10) if width / (power * k) <= most + 1e-9)
+    first = int(np.ceil(low / step - 1e-9))
+    last = int(np.floor(high / step + 1e-9))
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]

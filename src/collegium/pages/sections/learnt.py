@@ -1,0 +1,74 @@
+"""What was learnt, in words; what a ledger has; how to make the page again."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ...interface.words.brief import brief_of
+from ...numerics.version import __version__
+from ..markup import Safe, element, joined, paragraph, shown, table
+from ..material import Material
+from ..numbers import count, number, percent
+
+#: Letters of a line of words; events of a ledger that are listed.
+LETTERS, EVENTS = 400, 10
+
+
+def learnt(own: Material) -> Safe:
+    """The lines of `summary()`, as a table."""
+    if not hasattr(own.model, "summary"):
+        return paragraph(shown(brief_of(own.model), LETTERS))
+    lines = own.model.summary().splitlines()[1:]
+    width = len(re.match(r"\s+\S+\s+", lines[0])[0])  # type: ignore[index]
+    rows = [[shown(line[:width]), shown(line[width:], LETTERS)] for line in lines]
+    told = stream_rows(own.model)
+    return table(f"{type(own.model).__name__}, in words", ["what", "found"], [*rows, *told])
+
+
+def stream_rows(model: Any) -> list[list[str]]:
+    """What a stream has seen of itself."""
+    check = getattr(model, "stream_", None)
+    if check is None or not check.checked:
+        return []
+    text = (
+        f"{count(check.rows, 'row')} came, {check.checked:,} of them predicted first: intervals of "
+        f"95 % held {percent(check.coverage)}, of late {percent(check.recent_coverage)}; mean log "
+        f"density {number(check.log_density)}, of late {number(check.recent_log_density)}"
+    )
+    return [["stream", text]]
+
+
+def ledger_part(ledger: Any) -> Safe:
+    """The last events of a ledger, with its hash."""
+    events = ledger.events()
+    rows = [
+        [str(one.lsn), shown(one.at, 30), one.kind, shown(one.who), shown(one.reason, 120)]
+        for one in events[-EVENTS:]
+    ]
+    more = f" (the last {EVENTS} of {len(events):,})" if len(events) > EVENTS else ""
+    words = f"The model comes from a ledger of {count(len(events), 'event')}; its state is "
+    return joined([
+        paragraph(words, element("code", shown(ledger.state, 70)), "."),
+        table(f"Events{more}", ["number", "at (UTC)", "kind", "by", "reason"], rows),
+    ])  # fmt: skip
+
+
+def fingerprint_of(own: Material) -> str:
+    """A hash of the rows that the page is made from."""
+    found = sha256(np.ascontiguousarray(own.X).tobytes())
+    found.update(" ".join(map(str, np.asarray(own.y).tolist())).encode("utf-8", "replace"))
+    return found.hexdigest()[:16]
+
+
+def again(own: Material, command: str) -> Safe:
+    """The command that makes the page, and what it was made from."""
+    said = (
+        f"Made by collegium {__version__} from {count(own.n, 'row')} with the fingerprint "
+        f"{fingerprint_of(own)}, seed {own.seed}. The same model and rows give the same page, byte "
+        "by byte."
+    )
+    return joined([element("pre", shown(command, 1_000)), paragraph(said, class_="note")])

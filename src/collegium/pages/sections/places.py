@@ -1,0 +1,113 @@
+"""Where to measure next: points within the data's box where the function is known least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..markup import Safe, element, joined, paragraph, table
+from ..material import Material
+from ..numbers import number
+
+Array = np.ndarray
+#: Candidates, those whose covariances are looked at, and places that are named.
+CANDIDATES, COMPARED, NAMED = 2_000, 200, 5
+#: Columns of a place that are shown.
+COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point where little is known."""
+
+    words: str
+    values: tuple[str, ...]  # of the columns that matter most
+    prediction: float
+    sd: float
+
+
+def find_places(material: Material) -> tuple[list[Place], float]:
+    """Points of largest standard deviation, each given those before it; and the sd at the rows."""
+    asked, rng = material.asked, np.random.default_rng(material.seed)
+    typical = float(np.median(asked.moments(_some(material.X, rng, COMPARED))[1]))
+    X = candidates(material, rng)
+    mean, sd = asked.moments(X)
+    first = np.argsort(-sd, kind="stable")[:COMPARED]
+    chosen = first[greedy(asked.joint(X[first]), sd[first], X[first])]
+    shown = material.by_importance[:COLUMNS]
+    places = []
+    for i in chosen:
+        values = tuple(material.cell(j, i, X) for j in shown)
+        near = [f"{material.names[j]} = {value}" for j, value in zip(shown[:3], values)]
+        places.append(Place(", ".join(near), values, float(mean[i]), float(sd[i])))
+    return places, typical
+
+
+def candidates(material: Material, rng: np.random.Generator) -> Array:
+    """Points of the box of one or two columns of numbers; else rows, and points halfway between
+    two of them, which stay among what occurs together  (n, d)."""
+    X, columns = material.X, material.numeric
+    if X.shape[1] <= 2 and len(columns) == X.shape[1]:
+        low, high = X.min(axis=0), X.max(axis=0)
+        return low + rng.uniform(size=(CANDIDATES, X.shape[1])) * (high - low)
+    rows = _some(X, rng, CANDIDATES // 2)
+    other = rows[rng.permutation(len(rows))]
+    between = rows.copy()
+    between[:, columns] = 0.5 * (rows[:, columns] + other[:, columns])
+    whole = [j for j in columns if (X[:, j] == np.round(X[:, j])).all()]
+    between[:, whole] = np.round(between[:, whole])
+    return np.concatenate([rows, between])
+
+
+def greedy(C: Array | None, sd: Array, X: Array) -> Array:
+    """Pick points one by one by their variance given those before: pivots of Cholesky's C = LLᵀ.
+
+    Without covariances the point is taken that is furthest in variance times squared distance.
+    """
+    if C is None:
+        spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        left, picks = sd**2, []
+        for _ in range(min(NAMED, len(sd))):
+            picks.append(int(np.argmax(left)))
+            distance = (((X - X[picks[-1]]) / spread) ** 2).mean(axis=1)
+            left = left * np.minimum(distance, 1.0)
+        return np.array(picks)
+    left, picks = C.diagonal().copy(), list[int]()
+    factors = list[Array]()
+    for _ in range(min(NAMED, len(left))):
+        k = int(np.argmax(left))
+        if left[k] <= 1e-9 * C.diagonal().max():
+            break
+        column = C[:, k] - sum(one * one[k] for one in factors)
+        factors.append(column / np.sqrt(left[k]))
+        left = left - factors[-1] ** 2
+        left[k] = 0.0
+        picks.append(k)
+    return np.array(picks, dtype=int)
+
+
+def _some(X: Array, rng: np.random.Generator, n: int) -> Array:
+    return X if len(X) <= n else X[np.sort(rng.choice(len(X), n, replace=False))]
+
+
+def section(material: Material, found: tuple[list[Place], float]) -> Safe:
+    places, typical = found
+    if not places:
+        return paragraph("The function is known everywhere.")
+    own = material.by_importance[:COLUMNS]
+    heads: list[Any] = ["place", *(material.names[j] for j in own), "#prediction", "#± sd"]
+    rows = [
+        [str(k + 1), *one.values, number(one.prediction), number(one.sd)]
+        for k, one in enumerate(places)
+    ]
+    dense = material.X.shape[1] <= 2
+    where = "within the range of the data" if dense else "among the rows and halfway between them"
+    words = (
+        f"A new row would tell most where the function itself, without noise, is known least: the "
+        f"points {where} with the largest standard deviation, each chosen with those above it in "
+        f"mind. At half of the rows that deviation is below {number(typical)}."
+    )
+    caption = f"Where to measure next (of the {material.asked.words})"
+    return joined([paragraph(words), element("div", table(caption, heads, rows))])

@@ -1,0 +1,58 @@
+"""The ten rows that surprise the model most."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..judged import JudgedClasses, JudgedNumbers
+from ..markup import Safe, joined, paragraph, shown, table
+from ..numbers import number, percent, value_words
+
+Array = np.ndarray
+WORST, COLUMNS = 10, 6
+
+
+def worst_numbers(found: JudgedNumbers) -> Array:
+    """Positions of the largest errors, in predicted standard deviations."""
+    told = found.predicted
+    z = np.abs(told.y - told.mean) / np.maximum(told.sd, 1e-300)
+    return np.argsort(-z, kind="stable")[:WORST]
+
+
+def of_numbers(found: JudgedNumbers) -> Safe:
+    own, told = found.material, found.predicted
+    columns = own.by_importance[:COLUMNS]
+    rows = []
+    for i in worst_numbers(found):
+        z = (told.y[i] - told.mean[i]) / max(told.sd[i], 1e-300)
+        rows.append([
+            f"{own.position[i] + 1:,}", number(told.y[i], 4), number(told.mean[i], 4),
+            number(told.sd[i]), number(z, 2), *(own.cell(j, i) for j in columns),
+        ])  # fmt: skip
+    heads = ["row", f"#{own.target}", "#prediction", "#sd", "#error in sd",
+             *(own.names[j] for j in columns)]  # fmt: skip
+    said = (
+        "The largest errors in units of the standard deviation that was predicted. Look at these "
+        "first: wrong values, or something that the columns do not say."
+    )
+    return joined([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
+
+
+def of_classes(found: JudgedClasses) -> Safe:
+    own = found.material
+    p = found.own_probability
+    columns = own.by_importance[:COLUMNS]
+    rows = []
+    for i in np.argsort(p, kind="stable")[:WORST]:
+        rows.append([
+            f"{own.position[i] + 1:,}", shown(value_words(own.y[i])),
+            percent(float(p[i]), 2), shown(value_words(own.classes[found.top[i]])),
+            percent(float(found.probability[i].max())), *(own.cell(j, i) for j in columns),
+        ])  # fmt: skip
+    heads = ["row", "class that came", "#its probability", "predicted", "#probability",
+             *(own.names[j] for j in columns)]  # fmt: skip
+    said = (
+        "The rows whose class was thought least probable. Look at these first: wrong labels, or "
+        "something that the columns do not say."
+    )
+    return joined([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
