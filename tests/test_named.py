@@ -20,8 +20,7 @@ PAGES += [path for path in sorted((ROOT / "docs").rglob("*.md")) if "gallery" no
 LESSONS = sorted((ROOT / "examples" / "gallery").rglob("*.py"))
 FENCED = re.compile(r"^```.*?^```$|^<!--.*?-->$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
-ROOMS = ("combining", "datasets", "engines", "filter", "kernels", "likelihoods", "metrics")
-ROOMS += ("optimise", "plots")
+ROOMS = [name for name, home in collegium.HOMES.items() if not home]
 #: Names in calls that are not ours: of Python, NumPy, the user, and of other libraries.
 FOREIGN = {"np", "function", "pipe", "Mine", "os", "pd", "flock", "write_table", "ray", "frame"}
 FOREIGN_ARGUMENTS = {"threads_per_worker", "scoring", "synchronous"}

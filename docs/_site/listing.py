@@ -23,7 +23,7 @@ SECTIONS = {
     "The parts of a committee": """Message Belief normalise Anchors Features Chunk Block Diagonal
         Projected""",
 }
-ROOMS = {
+TITLES = {
     "combining": "Combine Gaussian predictions",
     "kernels": "Kernels",
     "likelihoods": "Likelihoods",
@@ -33,7 +33,12 @@ ROOMS = {
     "plots": "Pictures",
     "datasets": "Data",
     "engines": "Engines",
+    "explain": "Explanations",
 }
+#: Public modules, in this order, with their headings; those without one come last.
+MODULES = [name for name, home in collegium.HOMES.items() if not home]
+ROOMS = {name: title for name, title in TITLES.items() if name in MODULES}
+ROOMS |= {name: name.capitalize() for name in MODULES if name not in TITLES}
 HEAD = """API
 ===
 

@@ -133,9 +133,7 @@ def parts_of_page(
     parts.append(PagePart("learnt", "What was learnt", learnt.learnt(own)))
     if ledger is not None:
         parts.append(PagePart("ledger", "The ledger", learnt.ledger_part(ledger)))
-    parts.append(
-        PagePart("again", "How to make this page again", learnt.again(own, command))
-    )
+    parts.append(PagePart("again", "How to make this page again", learnt.again(own, command)))
     return parts
 
 
