@@ -22,7 +22,7 @@ FENCED = re.compile(r"^```.*?^```$|^<!--.*?-->$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 ROOMS = [name for name, home in collegium.HOMES.items() if not home]
 #: Names in calls that are not ours: of Python, NumPy, the user, and of other libraries.
-FOREIGN = {"np", "function", "pipe", "Mine", "os", "pd", "flock", "write_table", "ray", "frame"}
+FOREIGN = {"np", "function", "pipe", "Mine", "os", "pd", "flock", "write_table", "ray", "frame", "plt"}
 FOREIGN_ARGUMENTS = {"threads_per_worker", "scoring", "synchronous"}
 #: Pages whose tables have other libraries in their first column.
 OF_OTHERS = {"coming_from.md"}

@@ -17,16 +17,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^(?:```python|<!-- before:)\n(.*?)^(?:```|-->)$", re.DOTALL | re.MULTILINE)
 #: Pages that take more than a few seconds, with the readers' hidden part.
-SLOW = {
-    "README",
-    "answers",
-    "explain",
-    "files",
-    "howto/coming_from",
-    "index",
-    "members",
-    "optimise",
-}
+SLOW = {"README", "answers", "files", "howto/coming_from", "index", "members", "optimise"}
 SLOW |= {"papers/edakunni2007", "papers/schwaighofer2002", "papers/smola2002", "papers/tresp2000"}
 SLOW |= {"priors", "rvc", "streams"}
 
@@ -56,7 +47,7 @@ def run(page):
 
 
 #: Pages with a test of their own, for what they compute.
-TESTED = {"classification", "conformal", "sums", "ledger"}
+TESTED = {"classification", "conformal", "explain", "ledger", "maps", "sums"}
 
 
 @pytest.mark.parametrize(
