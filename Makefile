@@ -8,6 +8,7 @@ BENCH  ?= .venv-bench
 OLDEST ?= .venv-oldest
 ENGINES ?= .venv-engines
 DOCS    ?= .venv-docs
+WORKS  ?= .venv-works
 # Options of `make bench`: names of data sets and of methods, all where empty; further arguments.
 SETS    ?=
 METHODS ?=
@@ -19,7 +20,7 @@ CORES   ?=
 
 # Two workers, each with one thread for BLAS; all tests of a file in one of them, which makes their
 # fixtures once; ten failures are enough to read.
-test test-slow test-engines test-oldest test-python fuzz faults mutants: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-engines test-works-with test-oldest test-python fuzz faults mutants: export OPENBLAS_NUM_THREADS = 1
 # Where it is set, every worker and every process of a test compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
@@ -32,6 +33,7 @@ help:
 	@echo "make test            the test suite (four to five minutes on two cores)"
 	@echo "make test-slow       the tests that take long"
 	@echo "make test-engines    engines of Dask, Ray and Spark on clusters of this machine, workers killed"
+	@echo "make test-works-with  skpro, sktime, river, MLflow, MAPIE, Optuna, shap, skore, xarray, the real ones"
 	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
 	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
@@ -101,6 +103,12 @@ $(DOCS)/.installed: pyproject.toml
 	$(DOCS)/bin/python -m pip install --quiet --editable ".[docs]"
 	@touch $@
 
+$(WORKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(WORKS)
+	$(WORKS)/bin/python -m pip install --quiet --upgrade pip
+	$(WORKS)/bin/python -m pip install --quiet --editable ".[test,works]"
+	@touch $@
+
 # An interpreter by its minor version: as named, then on the path, then one of pyenv's.
 interpreter = $(firstword $(foreach path,\
 	$(PYTHON3$1) python3.$1 $(wildcard $(HOME)/.pyenv/versions/3.$1.*/bin/python),\
@@ -136,6 +144,9 @@ test-slow: $(VENV)/.installed
 test-engines: $(ENGINES)/.installed
 	@java -version 2> /dev/null || { echo "Spark needs a JRE: apt-get install default-jre-headless"; exit 1; }
 	unshare --map-root-user --net sh -c "ip link set lo up && $(ENGINES)/bin/python -m pytest -q tests/engines"
+
+test-works-with: $(WORKS)/.installed
+	$(WORKS)/bin/python -m pytest -q tests/works_with
 
 test-blas: $(VENV)/.installed
 	$(BIN)/python tests/blas.py $(CORES)
@@ -281,4 +292,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(DOCS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png docs/gallery docs/api
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(DOCS) $(WORKS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png docs/gallery docs/api

@@ -69,23 +69,17 @@ def main(data: str | None, rows: int, output: str) -> None:
 
 
 def draw(before, after, path: str) -> None:
-    """Means above and standard deviations below, before and after."""
+    """Means above, white where they are extrapolations, and standard deviations below."""
     import matplotlib.pyplot as plt
 
-    ends = [float(one["east"][k]) for k in (0, -1) for one in (before,)]
-    extent = (*ends, *(float(before["north"][k]) for k in (0, -1)))
+    extent = [float(before[name][k]) for name in ("east", "north") for k in (0, -1)]
     fig, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True, sharey=True)
     for name, line in zip(("mean", "sd"), axes):
         low, high = (float(after[name].quantile(q)) for q in (0.005, 0.995))
+        shown = {"origin": "lower", "extent": extent, "vmin": low, "vmax": high}
         for word, found, ax in zip(("before", "after"), (before, after), line):
-            image = ax.imshow(
-                found[name],
-                origin="lower",
-                extent=extent,
-                vmin=low,
-                vmax=high,
-                interpolation="nearest",
-            )
+            values = found["mean"].where(~found["outside"]) if name == "mean" else found["sd"]
+            image = ax.imshow(values, interpolation="nearest", **shown)
             ax.set_title(f"{'mean' if name == 'mean' else 'standard deviation'} {word}")
             ax.ticklabel_format(useOffset=False, style="plain")
             ax.locator_params(nbins=4)

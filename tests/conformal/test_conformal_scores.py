@@ -53,6 +53,12 @@ def test_sets_hold_the_classes_whose_scores_are_small_and_the_most_probable_one(
             assert_array_equal(found[:, k], small | (probability.argmax(axis=1) == k))
 
 
+def test_sets_that_add_up_exactly_need_no_more_classes():
+    found = smallest_classes(np.array([[0.25, 0.5, 0.25]]), 0.75)
+    assert_array_equal(found, [[True, True, False]])
+    assert smallest_classes(np.array([[0.25, 0.5, 0.25]]), 0.5).sum() == 1
+
+
 def test_smallest_sets_add_up_and_need_every_class():
     probability = np.random.default_rng(2).dirichlet([1.0, 1.0, 0.3, 2.0], size=60)
     found = smallest_classes(probability, 0.8)

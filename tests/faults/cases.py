@@ -12,10 +12,11 @@ from collegium.rows.store import build, records, segment, store
 from collegium.rows.store.store import Store
 from collegium.sources.stamps import SourceChangedError
 from collegium.sources.writing import columns_to
-from ledger.kills import killed_and_whole
+from ledger.kills import change, check_whole, killed_and_whole
 from ledger.ledger_cases import fitted
 
 from .disk import crashes, killed_at, laid_out
+from .lost import left_by_power_cut, library, noting
 
 N, MORE = 400, 150
 QUERIES = np.random.default_rng(5).normal(size=(6, 2))
@@ -348,6 +349,39 @@ def kill_ledger(folder, tried, count, seed=0):
             error = repr(wrong)
         tried.add("kill -9, ledger", f"seed {k}", error)
     shutil.rmtree(folder)
+
+
+def cut_ledger(folder, tried, count, seed=0, changes=8):
+    """Power cuts while a ledger is made, changed, closed and changed again: what was acknowledged
+    is kept, and the state is a replay."""
+    if library() is None:
+        return  # SQLite is a part of this Python
+    live = folder / "live"
+    live.mkdir(parents=True)
+    rng, path = np.random.default_rng(seed), live / "a.clgdb"
+    with noting(live) as log:
+        for session in range(3):
+            with collegium.Ledger(path, fitted()) as own:
+                log.tell(own.lsn, own.state)
+                for _ in range(changes):
+                    change(own, session, rng)
+                    log.tell(own.lsn, own.state)
+    for k in rng.integers(len(log.steps) + 1, size=count):
+        found, told = left_by_power_cut(log, int(k), rng)
+        laid_out(found, folder / "cut")
+        tried.add("power cut, ledger", f"step {k}", wrong_in_ledger(folder / "cut/a.clgdb", told))
+    shutil.rmtree(folder)
+
+
+def wrong_in_ledger(path, told):
+    """Say what is wrong after a power cut; empty: nothing is."""
+    try:
+        if not told:  # it was never made: it is begun now
+            collegium.Ledger(path, fitted()).close()
+        check_whole(path, told, 7)
+    except (AssertionError, KeyError, collegium.LedgerError, OSError) as wrong:
+        return repr(wrong)
+    return ""
 
 
 # -- sources ------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 import pytest
 
+from collegium.ledger.storage import database
 from collegium.rows.store import build, folder, segment
 from faults import cases
 from faults.disk import quick
+from faults.lost import library
 from faults.run import all_faults
 
 
@@ -43,6 +45,38 @@ def test_kills_files_flips_and_swaps(tmp_path):
         cases.swap_source(tmp_path / f"h{k}", tried, [kind], ["touched back"])
     cases.flip_parquet(tmp_path / "i", tried, 10)
     none_wrong(tried, 150)
+
+
+needs_sqlite = pytest.mark.skipif(library() is None, reason="SQLite cannot be reached")
+
+
+@needs_sqlite
+def test_a_power_cut_loses_nothing_of_a_ledger_that_was_acknowledged(tmp_path):
+    tried = cases.Tried()
+    cases.cut_ledger(tmp_path / "a", tried, 40, changes=5)
+    none_wrong(tried, 40)
+
+
+@needs_sqlite
+@pytest.mark.slow
+def test_five_hundred_power_cuts(tmp_path):
+    tried = cases.Tried()
+    for seed in range(1, 6):
+        cases.cut_ledger(tmp_path / "a", tried, 100, seed, changes=12)
+    none_wrong(tried, 500)
+
+
+@needs_sqlite
+@pytest.mark.parametrize("place", ["commits", "names"])
+def test_a_ledger_that_does_not_wait_for_the_disk_is_seen(tmp_path, monkeypatch, place):
+    """The harness is one that can fail."""
+    if place == "commits":
+        monkeypatch.setattr(database, "SETTINGS", ("synchronous = NORMAL", *database.SETTINGS[1:]))
+    else:
+        monkeypatch.setattr(database, "sync_folder", lambda path: None)
+    tried = cases.Tried()
+    cases.cut_ledger(tmp_path / "a", tried, 60, changes=3)
+    assert tried.wrong
 
 
 @pytest.mark.slow

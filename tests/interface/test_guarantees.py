@@ -162,6 +162,7 @@ def test_scores_are_those_of_the_model_as_it_is_now():
         lambda: model.partial_fit(*rows(30, seed=9), chunk_id="more"),
         lambda: model.merge(model.blank().partial_fit(*rows(20, seed=11), chunk_id="theirs")),
         model.relearn,
+        lambda: model.set_params(n_local=4),
     ):
         change()
         after = split(model)

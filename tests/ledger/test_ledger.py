@@ -279,6 +279,38 @@ def test_the_model_as_of_a_date(ledger, tmp_path):
         ledger.as_of("yesterday")
 
 
+def test_a_replaced_chunk_counts_until_the_event_that_replaced_it(ledger, tmp_path):
+    ledger.add(*some_rows(1), id=1)
+    ledger.replace(1, *some_rows(2))
+    for lsn, seed in ((1, 1), (2, 2)):
+        with fresh(tmp_path / f"{lsn}.clgdb", {1: some_rows(seed)}) as then:
+            assert same_answers(ledger.as_of(lsn), then.model())
+
+
+def test_time_does_not_run_backwards(ledger, monkeypatch):
+    """A clock that was set back neither reorders events nor changes earlier models."""
+    ledger.add(*some_rows(1), id=1)
+    last = ledger.events()[-1].at
+    monkeypatch.setattr("collegium.ledger.core.now", lambda: "2001-01-01 00:00:00.000000")
+    ledger.add(*some_rows(2), id=2)
+    ledger.forget(1)
+    assert [one.at for one in ledger.events()[2:]] == [last, last]
+    assert same_answers(ledger.as_of(last), ledger.model())
+
+
+def test_a_copy_is_a_ledger_of_its_own(ledger, tmp_path):
+    filled(ledger, range(3))
+    ledger.copy_to(tmp_path / "copy.clgdb")
+    state = ledger.state
+    ledger.forget(0)
+    with Ledger(tmp_path / "copy.clgdb") as copy:
+        assert copy.verify()["state"] == copy.state == state
+        copy.forget(0)
+        assert copy.state == ledger.state
+    with pytest.raises(FileExistsError):
+        ledger.copy_to(tmp_path / "copy.clgdb")
+
+
 def test_sites_merge_in_any_order_and_grouping(tmp_path):
     sites = {}
     for k, name in enumerate(("north", "south", "west")):
@@ -354,6 +386,18 @@ def test_relearning_is_a_ledger_that_never_had_the_forgotten_rows(tmp_path):
             assert (own.state, own.basis_id) == (other.state, other.basis_id)
             assert same_answers(own.model(), other.model())
         assert own.basis_id != known
+
+
+def test_the_basis_remembers_earlier_versions_of_a_chunk_and_no_later_chunks(tmp_path):
+    chunks = {k: some_rows(k, 40) for k in range(3)}
+    with fresh(tmp_path / "a.clgdb", chunks, regressor(random_state=None)) as own:
+        own.relearn()
+        own.replace(0, *some_rows(9, 40))
+        own.add(*some_rows(8), id="later")
+        assert own.forget("later").remembers == () == own.certify().remembers
+        assert "kernel" in own.forget(0).remembers and "kernel" in own.certify().remembers
+        assert own.certify(own.lsn - 1).remembers == ()
+        assert own.model().random_state == 0  # the same rows are always the same model
 
 
 def test_without_a_basis_the_model_is_fitted_to_all_rows(tmp_path):
@@ -442,6 +486,7 @@ def test_explaining_leaves_each_source_out(ledger, tmp_path):
         with Ledger(tmp_path / f"{value}.clgdb", fitted()) as rest:
             mean, std = filled(rest, others).model().predict(QUERIES, return_std=True)
         assert np.array_equal(found.means[k], mean) and np.array_equal(found.stds[k], std)
+        assert np.array_equal(found.changes[k], ledger.model().predict(QUERIES) - mean)
     moved = np.abs(found.changes).max(axis=1)
     assert moved[0] >= moved[1] and "lab" in str(found)
     assert ledger.explain(QUERIES, by="id").means.shape == (5, 7)
@@ -494,6 +539,28 @@ def test_exposures_and_weights_count(tmp_path):
         assert same_answers(two.model(), known)
         with pytest.raises(ValueError, match="exposure"):
             two.add(X, f, exposure=e)
+
+
+def test_intervals_with_a_guarantee_stay_valid(tmp_path):
+    """Calibration rows are never in a ledger; scores are those of the rows that are left."""
+    asked = fitted(n_local=5)
+    X, y = some_rows(300, 40)
+    with fresh(tmp_path / "a.clgdb", {k: some_rows(k) for k in range(5)}, asked) as own:
+        own.forget(1)
+        own.replace(2, *some_rows(12))
+        with fresh(tmp_path / "b.clgdb", {3: some_rows(3)}, asked) as rest:
+            rest.add(*some_rows(4), id=4)
+            rest.add(*some_rows(0), id=0)
+            with fresh(tmp_path / "c.clgdb", {2: some_rows(12)}, asked) as other:
+                rest.merge(other)
+            one, two = own.model(), rest.model()
+    assert not hasattr(one, "conformal_")
+    for method in ("cv+", "split"):
+        if method == "split":
+            one.calibrate(X, y)
+            two.calibrate(X, y)
+        found, known = (m.predict_interval(QUERIES, 0.8, method=method) for m in (one, two))
+        np.testing.assert_array_equal(found, known)
 
 
 def test_bad_rows_change_nothing(ledger):
@@ -567,6 +634,25 @@ def test_columns_of_tables_are_inputs_targets_or_kept(tmp_path):
         own.add(first)
         both = clone(model).fit(first[inputs], first["yield"])
         assert same_answers(own.model(), both, more[inputs])
+
+
+@pytest.mark.parametrize("way", ["of", "begun"])
+def test_inputs_are_those_of_a_fitted_model_without_anchors_too(tmp_path, way):
+    """One exact Gaussian process is fitted again, to the columns that it had."""
+    X, y = some_rows(3, 40)
+    table = [{"a": a, "customer": k % 4, "b": b, "y": v} for k, ((a, b), v) in enumerate(zip(X, y))]
+    inputs = [{"a": one["a"], "b": one["b"]} for one in table]
+    model = regressor(chunks="auto").fit(inputs, y)
+    path = tmp_path / "a.clgdb"
+    if way == "of":
+        own = Ledger.of(model, table, path=path, target="y")
+    else:
+        own = Ledger(path, model, target="y")
+        own.add(table)
+    with own:
+        assert own.columns == ("a", "b", "y", "customer")
+        assert same_answers(own.model(), model, inputs)
+        assert own.forget(where="customer = 2").rows == 10
 
 
 def test_large_numbers_and_gaps_are_kept_exactly(tmp_path):

@@ -137,6 +137,8 @@ def role_options(*, known: bool) -> Decorator:
     )  # fmt: skip
 
 
+at_option = click.option("--at", metavar="TIME", help="When rows of a ledger were known, UTC.")
+reason_option = click.option("--reason", default="", help="Recorded with the event of a ledger.")
 columns = click.option(
     "-x", "--columns", type=Names(), multiple=True, callback=_joined,
     help="Columns to predict from, such as east,north. By default all others.",

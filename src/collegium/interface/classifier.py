@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..answers.arrived import Arrived, look
 from ..conformal.scores import class_scores, likely_classes, smallest_classes
-from ..maps.dataset import as_dataset
+from ..maps.dataset import as_dataset, xarray_library
 from ..maps.grid import Grid
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
@@ -196,6 +196,7 @@ class Classifier(ClassifierMixin, Estimator):
             "probability", of dimensions (by,) y, x, which are named as the columns.
             Needs xarray: pip install 'collegium[geo]'.
         """
+        xarray_library()
         grid, found, classes = self._grid_answers(x, y, by, at, label)
         known = {**(attrs or {}), **({} if label is None else {"label": label})}
         return as_dataset(grid, found, known, classes)

@@ -24,7 +24,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 def grid_of(estimator: Any, x: Any, y: Any, by: Any, at: Mapping[Any, Any] | None) -> Grid:
     """The grid that arguments of `predict_grid` describe, over columns as a model sees them."""
-    own = Table(estimator)
+    own = MapColumns(estimator)
     sides = [own.side("y", y, 1), own.side("x", x, 0)]
     if by is not None:
         sides.insert(0, own.side("by", by, 2))
@@ -35,7 +35,7 @@ def grid_of(estimator: Any, x: Any, y: Any, by: Any, at: Mapping[Any, Any] | Non
     return Grid(grid.axes, held)
 
 
-class Table:
+class MapColumns:
     """The columns of a fitted model, and the rows that it kept."""
 
     def __init__(self, estimator: Any) -> None:

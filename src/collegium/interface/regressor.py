@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from ..answers.answers import LEVELS, Answers
 from ..answers.arrived import Arrived, look
 from ..likelihoods.targets.units import log_exposure
-from ..maps.dataset import as_dataset
+from ..maps.dataset import as_dataset, xarray_library
 from ..maps.grid import Grid
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
@@ -378,6 +378,7 @@ class Regressor(RegressorMixin, Estimator):
         >>> found["mean"].shape  # doctest: +SKIP
         (11, 5)
         """
+        xarray_library()
         grid, found = self._grid_answers(x, y, by, at, interval, level, exposure, n_local)
         return as_dataset(grid, found, {**(attrs or {}), "level": level, "coverage": interval})
 

@@ -277,6 +277,16 @@ class LedgerFile:
         return self._roles.target
 
     @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Columns that tables need: inputs, the target, and those that are kept; None: not known
+        before the first rows."""
+        self._catch_up()
+        names, target, keep = self._roles.names, self._roles.target, self._roles.keep
+        if names is None or keep is None:
+            return None
+        return (*names, *(() if target is None else (target,)), *keep)
+
+    @property
     def n_rows(self) -> int:
         """Rows that count."""
         return self._catch_up().n
@@ -285,6 +295,11 @@ class LedgerFile:
     def basis_id(self) -> str:
         """Identity of the basis; "" where there is none."""
         return self._catch_up().basis
+
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the ledger as it is now to a new file, also while others write."""
+        with self._looking() as con:
+            self._db.back_up(con, path)
 
     # -- the end --------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from ..numerics.records import record
 from ..sources.frames import library_of
 from ..tables.arrow import is_arrow
 from ..tables.levels import Key
-from ..tables.reading import DATE, LEVELS, NUMBER, Found, array_column, read_columns
+from ..tables.reading import DATE, LEVELS, NUMBER, Found, ReadTable, array_column, read_columns
 
 Array = np.ndarray
 BOOLEAN = "boolean"
@@ -192,7 +192,7 @@ def _columns(X: Any) -> dict[str, Found] | None:
     rows = as_dicts(X)
     if rows is not None:
         return {one.name: one for one in columns_of_dicts(rows, names_in(rows))}
-    if library_of(X) in ("pandas", "polars") or is_arrow(X):
+    if isinstance(X, ReadTable) or library_of(X) in ("pandas", "polars") or is_arrow(X):
         return {one.name: one for one in read_columns(X)}
     return None
 

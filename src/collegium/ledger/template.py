@@ -54,8 +54,8 @@ class Template:
         if blank.random_state is None:
             blank.random_state = 0  # models of the same rows are to be the same
         blank.engine, blank.chunks = None, _without_labels(blank.chunks)
-        if hasattr(blank, "feature_names_in_"):
-            names = tuple(str(name) for name in blank.feature_names_in_)
+        if hasattr(model, "feature_names_in_"):  # also where it is fitted again
+            names = tuple(str(name) for name in model.feature_names_in_)
         return cls(blank, names)
 
     @classmethod

@@ -21,12 +21,17 @@ MEANINGS = {
 IN_UNITS = ("mean", "sd", "lower", "upper")
 
 
+def xarray_library() -> Any:
+    """Import xarray, or say how to install it: before any work is done."""
+    return library("xarray", "geo", "a map as a Dataset")
+
+
 def as_dataset(
     grid: Grid, found: Mapping[str, Array], attrs: Mapping[str, Any], classes: Any = None
 ) -> Any:
     """Arrays of a grid with coordinates named as its columns; `classes`: those of the first
     dimension of the arrays, before that of the grid."""
-    xarray = library("xarray", "geo", "a map as a Dataset")
+    xarray = xarray_library()
     dims = [side.name for side in grid.axes]
     first = {} if classes is None else {"class": classes}
     coordinates = {**first, **{side.name: side.coordinates for side in grid.axes}}

@@ -7,8 +7,9 @@ what that costs on average, with much less chance in it than errors of few rows 
     log density  mean ½ log(v/u) + mean ½ (ρ − 1 − log ρ),  ρ = v over the variance that cells give
     RMSE         √(mean v / mean u)
 
-Cells give variances from their first rows, to a power by which these are closest to v. Errors at
-the rows have the last word: where they are clearly larger by cells, nearest rows answer.
+where v is taken as no less than u on average. Cells give variances from their first rows, to a
+power by which these are closest to v. Errors at the rows have the last word: where they are clearly
+larger by cells, nearest rows answer.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def usual_cells(model: CommitteeModel) -> tuple[Cells | None, CellPredictor | No
         larger = replace(first, cells=found, cache=Cache(found.memory))
         if larger.all_bytes(some) <= cells.memory:
             return found, larger
+        tried.discard(cells.k)  # fewer cells, each of more rows, may fit
     return None, None
 
 
@@ -153,15 +155,22 @@ class Trial:
 
     def _nats(self, given: Array, there: Array) -> tuple[float, float]:
         """The power of variances, and the loss in log density."""
-        v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
+        v, u = self._variances()
         power = matching_power(given, self.cells.prior, self.noise, v)
         ratio = v / (scaled_variance(given, self.cells.prior, power) + self.noise)
         lost = 0.5 * np.log(v / u) + 0.5 * (ratio - 1.0 - np.log(ratio))
         return power, float(np.where(there, lost, 0.0).mean())
 
+    def _variances(self) -> tuple[Array, Array]:
+        """Variances of y by cells and from nearest rows, for which the scale of errors was learnt;
+        where cells promise smaller ones on average, that is taken back: rows far away tell less
+        than a kernel that is too smooth has it."""
+        v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
+        return v * np.exp(max(0.0, -np.log(v / u).mean())), u
+
     def _spread(self, there: Array) -> float:
         """RMSE by cells over that from nearest rows, minus one, under the model."""
-        v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
+        v, u = self._variances()
         return float(np.sqrt(np.where(there, v, u).mean() / u.mean())) - 1.0
 
     def _worse(self, there: Array) -> bool:

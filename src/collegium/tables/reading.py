@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
@@ -42,8 +42,41 @@ class Found:
         return replace(self, values=self.values[rows], objects=objects)
 
 
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table whose columns were read already, from files."""
+
+    columns: list[Found]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sequence[Found]]) -> ReadTable:
+        """Put tables with the same columns below each other."""
+        return cls([_below(own) for own in zip(*parts, strict=True)])
+
+
+def _below(parts: Sequence[Found]) -> Found:
+    """Join parts of one column; levels get common codes."""
+    first = parts[0]
+    if len({one.kind for one in parts}) > 1:
+        kinds = " and ".join(sorted({one.kind for one in parts}))
+        raise ValueError(f"column {first.name!r} has {kinds} values in different parts: use one")
+    values, objects = [one.values for one in parts], None
+    keys = tuple(dict.fromkeys(key for one in parts for key in one.keys))
+    if first.kind == LEVELS:
+        place = {key: k for k, key in enumerate(keys)}
+        codes = [np.array([*(place[key] for key in one.keys), -1]) for one in parts]
+        values = [own[one.astype(np.int64)] for own, one in zip(codes, values)]
+    if any(one.objects is not None for one in parts):
+        each = (one.values if one.objects is None else one.objects for one in parts)
+        objects = np.concatenate([one.astype(object) for one in each])
+    boolean = all(one.boolean for one in parts)
+    return Found(first.name, first.kind, np.concatenate(values), keys, boolean, objects)
+
+
 def read_columns(table: Any) -> list[Found]:
     """Read all columns of a pandas, polars or Arrow frame, or of a two-dimensional array."""
+    if isinstance(table, ReadTable):
+        return table.columns
     library = type(table).__module__.partition(".")[0]
     if library == "polars":
         return [_polars(series) for series in table.get_columns()]

@@ -113,3 +113,20 @@ def test_rows_after_an_origin_do_not_matter():
     assert_allclose(one.forecast(0, a, H[120:]), two.forecast(0, b, H[120:]))
     blocks = Futures.of(H, y, [terms]).blocks(y)
     assert all(len(block) == 40 for block in blocks)
+
+
+def test_forecasts_know_nothing_of_the_rows_that_they_are_compared_with():
+    rng, n, origins = np.random.default_rng(4), 60, np.array([30, 42])
+    H = np.column_stack([np.ones(n), np.linspace(-1.0, 1.0, n), rng.normal(size=n)])
+    Y = rng.normal(size=(n, 2)).cumsum(axis=0)
+    kinds = Persistence(RHO, RATIO), Persistence(0.5, 0.1)
+
+    def first_block(Y):
+        filtered = tuple(Whitened.of(one, H, Y, origins) for one in kinds)
+        return Futures(H, Y, origins, 12, filtered).forecasts(np.arange(3))[0]
+
+    later = Y.copy()
+    later[30:] += 5.0 * rng.normal(size=(30, 2))
+    assert_allclose(first_block(later), first_block(Y), rtol=1e-12)
+    later[29] += 1.0
+    assert abs(first_block(later) - first_block(Y)).max() > 0.1

@@ -13,18 +13,16 @@ import numpy as np
 from ...committee.classifier import CommitteeClassifier
 from ...committee.regressor import CommitteeRegressor
 from ...numerics.memory import allowed
-from ..data import Data, Roles, dropped_rows, known_columns_in, note_ignored
+from ..data import Data, Roles, dropped_rows
 from ..models import (
     check_output,
     engine_of,
     file_words,
     learn_by,
     limits_of,
-    opened_model,
-    roles_in,
     written,
 )
-from ..rows import Observed, all_rows, known_rows, learnt_rows
+from ..rows import Observed, learnt_rows
 from ..terminal import Terminal
 from .scoring import score_words, scores_of
 
@@ -122,29 +120,3 @@ def split_rows(rows: Observed, share: float, seed: int) -> tuple[Observed, Obser
         raise click.UsageError(f"--test {share}: no rows would be left to learn from")
     order = np.random.default_rng(seed).permutation(rows.n)
     return rows.take(np.sort(order[number:])), rows.take(np.sort(order[:number]))
-
-
-def run_update(terminal: Terminal, asked: dict[str, Any]) -> None:
-    """Load a model, let it learn from rows, write it again."""
-    start = time.perf_counter()
-    output = check_output(asked["output"] or asked["model"], asked["data"])
-    model = opened_model(asked["model"], asked["jobs"])
-    if not hasattr(model, "partial_fit"):
-        raise click.UsageError(f"{type(model).__name__} does not learn from further rows: fit")
-    roles = roles_in(model, asked["target"], asked["weight"], asked["exposure"])
-    data = Data(asked["data"], asked["sql"], asked["db"])
-    columns = known_columns_in(data, model, roles, asked["columns"])
-    chosen = {"where": asked["where"], "needed": roles.names, "missing": asked["missing"]}
-    source = data.source((*columns, *roles.names), **chosen)
-    terminal.line(data.name, data.words(source, len(columns)))
-    note_ignored(terminal, data, (*columns, *roles.names))
-    rows = all_rows(known_rows(model, data, source, columns, roles))
-    more: dict[str, Any] = rows.arguments()
-    if asked["chunk_id"] is not None:
-        more["chunk_id"] = asked["chunk_id"]
-    learn_by(terminal, model, lambda: model.partial_fit(rows.X, rows.y, **more))
-    found = written(model, output, roles)
-    terminal.line("wrote", file_words(found))
-    if terminal.as_json:
-        told = {"name": data.name, "rows": source.n_rows, "dropped": dropped_rows(source)}
-        terminal.answer({"data": told, "model": found, "seconds": time.perf_counter() - start})

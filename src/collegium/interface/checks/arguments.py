@@ -199,7 +199,8 @@ def check_known_ids(chunk_ids: Any, ids: ChunkIds) -> list[Id]:
             f"chunk_ids: {unknown[:5]} are not among {own if some else 'ids that were given'}: "
             "chunks that fit makes by itself cannot be forgotten. Fit with chunks=labels, one per "
             "row (its customer, for example), or add rows by partial_fit(X, y, chunk_id=…), to "
-            "forget them by that id later; to forget them now, call fit without them"
+            "forget them by that id later; a collegium.Ledger forgets rows, and by the value of a "
+            "column. To forget them now, call fit without them"
         )
     return found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ...numerics.durable import sync_folder
+from ...numerics.durable import sync, sync_folder
 from ..errors import LedgerError
 from .places import WriterLock, check_place
 
@@ -222,6 +222,19 @@ class Database:
         except sqlite3.Error:
             return False
         return not busy
+
+    # -- copies ---------------------------------------------------------------------------------
+
+    def back_up(self, con: Any, path: str | os.PathLike[str]) -> None:
+        """Write all pages to a new file that is on the disk at the end."""
+        check_place(os.path.realpath(path))
+        with open(path, "xb"):
+            pass
+        with closing(sqlite3.connect(Path(path).resolve().as_uri(), **self._how())) as other:
+            con.backup(other)
+        with open(path, "rb+") as file:
+            sync(file)
+        sync_folder(os.path.dirname(os.path.realpath(path)))
 
     # -- small values -------------------------------------------------------------------------
 
