@@ -3,6 +3,7 @@
 # else.
 from . import combining as combining
 from . import datasets as datasets
+from . import diagnostics as diagnostics
 from . import engines as engines
 from . import explain as explain
 from . import filter as filter

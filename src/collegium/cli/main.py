@@ -21,8 +21,8 @@ from .terminal import Terminal
 
 #: As `--help` lists them; others follow.
 ORDER = (
-    "fit", "update", "predict", "score", "info", "diff", "forget", "replace", "merge", "as-of",
-    "verify", "doctor", "demo",
+    "fit", "update", "predict", "score", "report", "info", "diff", "forget", "replace", "merge",
+    "as-of", "verify", "doctor", "demo",
 )  # fmt: skip
 #: What a shell says of a process that wrote to a closed pipe, and of one that was told to end.
 CLOSED_PIPE, TERMINATED = 141, 143

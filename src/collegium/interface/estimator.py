@@ -32,6 +32,7 @@ from .streams.watching import StreamCheck
 from .turns import all_or_nothing, as_it_is, of_one_state
 from .words.brief import brief_of
 from .words.effects import importances
+from .words.notebook import with_findings
 from .words.progress import Progress, clear_bar
 from .words.summary import summary_of
 
@@ -40,6 +41,8 @@ Array = np.ndarray
 
 #: Where a pickle carries the version of this library.
 PICKLED_BY = "_collegium_version"
+#: Address of the page of an estimator, with {estimator_name}; empty: there is none yet.
+DOCUMENTATION = ""
 #: Of chunks that were not kept and have no receipt.
 UNKNOWN_ROWS = (
     "their messages cannot be subtracted (the likelihood is not Gaussian, or the basis has changed "
@@ -70,6 +73,9 @@ class Estimator(BaseEstimator):
     explained_level = "observation"
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
+    #: Where scikit-learn's picture of an estimator links to: nowhere, until there is an address.
+    _doc_link_module = "collegium"
+    _doc_link_template = DOCUMENTATION
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -291,6 +297,15 @@ class Estimator(BaseEstimator):
         """Arguments as scikit-learn writes them; below them what was found, once it is fitted."""
         text = super().__repr__(N_CHAR_MAX=N_CHAR_MAX)
         return f"{text}\n  {brief_of(self)}" if hasattr(self, "model_") else text
+
+    def _repr_html_inner(self) -> str:
+        """Draw the estimator as scikit-learn does, and say what was found; for notebooks."""
+        return with_findings(self, super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **keywords: Any) -> dict[str, str]:
+        found = super()._repr_mimebundle_(**keywords)
+        html = found.get("text/html")
+        return found if html is None else {**found, "text/html": with_findings(self, html)}
 
     def set_params(self, **params):
         """Set arguments; a warning names those that take effect with the next `fit` only."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .markup import Safe, element, joined
-from .numbers import number, ticks
+from .markup import Safe, element, put_together
+from .numbers import digits, ticks
 
 Array = np.ndarray
 #: Letters of a label below or beside an axis.
@@ -86,7 +86,7 @@ def axes(frame: Frame, x: str, y: str, *, x_ticks: Any = None, y_ticks: Any = No
 def _worded(given: Any, ends: tuple[float, float], most: int) -> list[tuple[float, str]]:
     if given is not None:
         return [(at, cut_words(word, 12)) for at, word in given]
-    return [(at, number(at, 4)) for at in ticks(*ends, most)]
+    return [(at, digits(at, 4, brief=True)) for at in ticks(*ends, most)]
 
 
 def curve(frame: Frame, x: Array, y: Array, kind: str = "line") -> Safe:
@@ -176,4 +176,4 @@ def _round(value: float) -> str:
 
 def gallery(figures: Sequence[Safe]) -> Safe:
     """Pictures side by side where there is room."""
-    return element("div", joined(figures), class_="figures")
+    return element("div", put_together(figures), class_="figures")

@@ -176,13 +176,13 @@ def judged(material: Material, stream: bool) -> JudgedNumbers | JudgedClasses:
             )
             return JudgedNumbers(material, found)
         return JudgedNumbers(material, _stream_of_numbers(material), BATCH)
-    codes = codes_of(material.y, material.classes)
+    codes = class_codes(material.y, material.classes)
     if not stream:
         return JudgedClasses(material, codes, _probabilities(material.model, material.X), 0)
     return JudgedClasses(material, codes, _stream_of_classes(material), BATCH)
 
 
-def codes_of(y: Array, classes: Array) -> Array:
+def class_codes(y: Array, classes: Array) -> Array:
     """Positions of labels among the classes of a model."""
     known = {label: k for k, label in enumerate(classes.tolist())}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
+from os.path import basename
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def report(
         File to write; None: none.
     exposure : array-like of shape (n,), default=None
         Of counts, as in `predict`.
-    groups : array-like of n labels, or the name of a column of the frame X, default=None
+    groups : array-like of n labels, name and labels, or a column of the frame X, default=None
         Coverage is compared between these too.
     stream : bool, default=False
         The rows come in this order: a copy of the model predicts each hundred before it learns
@@ -102,7 +103,7 @@ def report(
     line = command or command_of(name, own, path, stream, rows)
     head = title or f"{own.target}, predicted by {name}"
     parts = parts_of_page(own, found, near, line, ledger)
-    page = ReportPage(page_of(shown(head, 120), verdict.section(lines), parts), lines)
+    page = ReportPage(page_of(shown(head, 120), verdict.verdict_section(lines), parts), lines)
     if path is not None:
         page.save(path)
     return page
@@ -113,24 +114,24 @@ def parts_of_page(
 ) -> list[PagePart]:
     """All sections, in their order."""
     if isinstance(found, JudgedClasses):
-        errors, bars, ten = (
-            part.of_classes(found) for part in (accuracy, honesty, worst)
-        )  # fmt: skip
+        errors, bars = accuracy.errors_of_classes(found), honesty.bars_of_classes(found)
+        ten = worst.worst_of_classes(found)
     else:
-        errors, bars, ten = (part.of_numbers(found) for part in (accuracy, honesty, worst))
+        errors, bars = accuracy.errors_of_numbers(found), honesty.bars_of_numbers(found)
+        ten = worst.worst_of_numbers(found)
     parts = [
-        PagePart("data", "The data", data.section(found, share_learnt(own))),
+        PagePart("data", "The data", data.data_section(found, share_learnt(own))),
         PagePart("errors", "How large are the errors?", errors),
         PagePart("bars", "Are the error bars honest?", bars),
-        PagePart("columns", "What does each column do?", columns.section(own)),
+        PagePart("columns", "What does each column do?", columns.columns_section(own)),
     ]
     drawn = maps.find_map(own)
     if drawn is not None:
-        parts.append(PagePart("map", "Map", maps.section(own, drawn)))
-    parts.append(PagePart("next", "Where to measure next", places.section(own, near)))
+        parts.append(PagePart("map", "Map", maps.map_section(own, drawn)))
+    parts.append(PagePart("next", "Where to measure next", places.places_section(own, near)))
     if own.show_rows:
         parts.append(PagePart("worst", "The ten worst rows", ten))
-    parts.append(PagePart("learnt", "What was learnt", learnt.learnt(own)))
+    parts.append(PagePart("learnt", "What was learnt", learnt.learnt_section(own)))
     if ledger is not None:
         parts.append(PagePart("ledger", "The ledger", learnt.ledger_part(ledger)))
     parts.append(PagePart("again", "How to make this page again", learnt.again(own, command)))
@@ -151,7 +152,9 @@ def material_of(
         raise ValueError(f"stream=True: {type(model).__name__} does not learn from a stream")
     whole_number(max_rows, "max_rows")
     whole_number(seed, "random_state", least=0)
-    label = groups if isinstance(groups, str) else "group"
+    label = groups if isinstance(groups, str) else getattr(groups, "name", None) or "group"
+    if isinstance(groups, tuple) and len(groups) == 2 and isinstance(groups[0], str):
+        label, groups = groups
     X, groups = apart_from_groups(X, groups)
     X, named = seen_by(model, X), getattr(y, "name", None)
     refuse_missing(y)
@@ -205,7 +208,7 @@ def most_frequent(model: Any, y: Array) -> Any:
 def command_of(name: str, own: Material, path: Any, stream: bool, rows: bool) -> str:
     """A line of Python that makes the page."""
     given = ["model", "X", "y"]
-    given += [] if path is None else [repr(fspath(path))]
+    given += [] if path is None else [repr(basename(fspath(path)))]
     given += ["exposure=exposure"] * (own.exposure is not None)
     given += ["groups=groups"] * (own.groups is not None)
     given += ["stream=True"] * stream + ["rows=False"] * (not rows)

@@ -27,7 +27,7 @@ def shown(text: Any, longest: int = LONGEST) -> str:
     return found if len(found) <= longest else found[: longest - 1] + "…"
 
 
-def joined(parts: Iterable[Any], between: str = "") -> Safe:
+def put_together(parts: Iterable[Any], between: str = "") -> Safe:
     """Put parts together; what is not safe is escaped."""
     return Safe(between.join(one if isinstance(one, Safe) else escape(str(one)) for one in parts))
 
@@ -46,7 +46,7 @@ def element(name: str, /, *children: Any, **attributes: Any) -> Safe:
         if value is not None
     ]
     start = f"<{name}{''.join(words)}>"
-    return Safe(start if name in VOID else f"{start}{joined(children)}</{name}>")
+    return Safe(start if name in VOID else f"{start}{put_together(children)}</{name}>")
 
 
 def paragraph(*children: Any, **attributes: Any) -> Safe:

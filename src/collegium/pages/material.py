@@ -1,4 +1,4 @@
-"""What a page is made from: a model, the rows it is judged by, and names as they are shown."""
+"""The material of a page: a model, the rows it is judged by, and names as they are shown."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ class Material:
     @property
     def classes(self) -> Any:
         return getattr(self.model, "classes_", None)
+
+    @property
+    def costly(self) -> bool:
+        """Whether probabilities are integrals over several functions, which take long."""
+        return self.classes is not None and len(self.classes) > 2
 
     @property
     def rows(self) -> Any:

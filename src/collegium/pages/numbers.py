@@ -10,12 +10,13 @@ import numpy as np
 MINUS = "\u2212"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """So many significant digits, whole digits kept, with a true minus.
+def digits(value: float, digits: int = 3, *, brief: bool = False) -> str:
+    """So many significant digits, whole digits kept, with a true minus; `brief`: without zeros at
+    the end.
 
     Examples
     --------
-    >>> number(48321.4), number(-0.01234), number(0.0), number(1.5e9)
+    >>> digits(48321.4), digits(-0.01234), digits(0.0), digits(1.5e9)
     ('48,321', '−0.0123', '0', '1.5e+09')
     """
     value = float(value)
@@ -27,7 +28,7 @@ def number(value: float, digits: int = 3) -> str:
         text = f"{value:.{digits}g}"
     else:
         text = f"{value:,.{max(digits - 1 - floor(log10(abs(value))), 0)}f}"
-        if "." in text:
+        if brief and "." in text:
             text = text.rstrip("0").rstrip(".")
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
@@ -64,7 +65,7 @@ def value_words(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, float, np.integer, np.floating)):
-        return number(float(value), 4)
+        return digits(float(value), 4, brief=True)
     return str(value)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from ..numerics.durable import replacing
-from .markup import Safe, element, joined, paragraph
+from .markup import Safe, element, paragraph, put_together
 from .style import STYLE
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -82,6 +82,6 @@ def _whole(title: str, top: Safe, parts: Sequence[PagePart]) -> str:
                 id=one.name, aria_labelledby=f"{one.name}-title")
         for one in parts
     ]  # fmt: skip
-    main = element("main", element("h1", title), top, nav, joined(body))
+    main = element("main", element("h1", title), top, nav, put_together(body))
     page = element("html", head, element("body", main), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"

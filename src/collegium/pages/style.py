@@ -59,7 +59,8 @@ caption{text-align:left;padding:.2rem 0;font-size:.9rem}
 th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--grid);
 vertical-align:top;font-weight:400;overflow-wrap:break-word}
 thead th{font-weight:600;border-bottom-color:var(--rule);vertical-align:bottom}
-tbody th{max-width:22rem}
+tbody th{min-width:7rem;max-width:22rem}
+td{min-width:3rem}
 .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 pre{overflow-x:auto;background:var(--card);padding:.6rem .8rem;border-radius:4px;
 font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;white-space:pre-wrap}

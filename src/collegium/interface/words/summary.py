@@ -46,9 +46,22 @@ TRANSFORMS = {"log": "logarithm", "yeo-johnson": "power (Yeo and Johnson)", "ran
 
 def summary_of(estimator: Any) -> str:
     """About ten lines, each with a word for what it tells."""
+    names = column_names(estimator)
+    lines = [
+        *found_lines(estimator),
+        *evidence_lines(estimator),
+        ("matters", effects_line(estimator.feature_importances_, names)),
+    ]
+    width = max(len(word) for word, _ in lines)
+    body = [f"  {word:<{width}}  {text}" for word, text in lines]
+    return "\n".join([type(estimator).__name__, *body])
+
+
+def found_lines(estimator: Any) -> list[tuple[str, str]]:
+    """Tell what a model keeps of its fit, as words and texts; it takes no predictions."""
     model, names = estimator.model_, column_names(estimator)
     function = function_lines(model, names)
-    lines = [
+    return [
         ("rows", rows_line(model)),
         *forgetting_lines(model),
         ("columns", columns_line(names, estimator.n_features_in_)),
@@ -62,12 +75,7 @@ def summary_of(estimator: Any) -> str:
         *noise_lines(model),
         *mass_lines(model),
         ("transforms", transforms_line(estimator, names)),
-        *evidence_lines(estimator),
-        ("matters", effects_line(estimator.feature_importances_, names)),
     ]
-    width = max(len(word) for word, _ in lines)
-    body = [f"  {word:<{width}}  {text}" for word, text in lines]
-    return "\n".join([type(estimator).__name__, *body])
 
 
 def column_names(estimator: Any) -> list[str]:

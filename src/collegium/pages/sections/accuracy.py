@@ -5,38 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from ...diagnostics.baselines import BaselineError, baseline_errors, error_of
-from ..charts import Frame, axes, curve, figure, gallery, raster, spread
+from ..charts import Frame, axes, curve, dot, figure, gallery, raster, spread
 from ..judged import JudgedClasses, JudgedNumbers
-from ..markup import Safe, joined, paragraph, shown, table
-from ..numbers import number, percent
+from ..markup import Safe, paragraph, put_together, shown, table
+from ..numbers import digits, percent
 from ..pixels import density_picture
 
 Array = np.ndarray
 TINY = np.finfo(float).tiny
 #: Classes of which a table says who was taken for whom.
 MOST_CLASSES = 8
+#: Rows up to which each is a dot.
+FEW_DOTS = 150
 
 
-def of_numbers(found: JudgedNumbers) -> Safe:
+def errors_of_numbers(found: JudgedNumbers) -> Safe:
     own, predicted = found.material, found.predicted
     plain, kept = found.baselines
     ours = error_of("this model", own.y.astype(float), predicted.mean)
     others = baseline_errors(plain, own.y.astype(float))
     rows = [_row(one, ours) for one in (ours, *others)]
-    heads = ["prediction by", "#RMSE", "#mean error", "#RMSE, to the model's"]
+    heads = ["prediction by", "#RMSE", "#mean absolute", "#× the model's"]
     variance = float(np.var(own.y))
     share = 1.0 - ours.rmse**2 / variance if variance > 0 else np.nan
     said = (
         f"RMSE is the root of the mean squared error, in the units of {own.target}. The model "
         f"explains {percent(share)} of the variance; its mean log density is "
-        f"{number(float(predicted.log_density.mean()), 4)}."
+        f"{digits(float(predicted.log_density.mean()), 4)}."
     )
     how = (
         "The plain rules learnt from rows that the model keeps (20,000 at most)."
         if kept
         else "The plain rules learnt from the other four fifths of these rows, in turn."
     )
-    return joined([
+    return put_together([
         paragraph(said), table("Errors", heads, rows), paragraph(how, class_="note"),
         gallery([scatter(found)]),
     ])  # fmt: skip
@@ -44,7 +46,7 @@ def of_numbers(found: JudgedNumbers) -> Safe:
 
 def _row(one: BaselineError, ours: BaselineError) -> list[str]:
     times = one.rmse / ours.rmse if ours.rmse > 0 else np.inf
-    return [one.name, number(one.rmse), number(one.mae), f"× {number(times)}"]
+    return [one.name, digits(one.rmse), digits(one.mae), digits(times)]
 
 
 def scatter(found: JudgedNumbers) -> Safe:
@@ -54,13 +56,15 @@ def scatter(found: JudgedNumbers) -> Safe:
     ends = np.quantile(np.concatenate([y, mean]), [0.001, 0.999])
     ends = spread(ends)
     frame = Frame(ends, ends, height=280)
-    parts = [*axes(frame, "prediction", own.target), raster(frame, density_picture(mean, y, ends)),
+    parts = [*axes(frame, "prediction", own.target),
              curve(frame, np.array(ends), np.array(ends), "ideal")]  # fmt: skip
-    words = (
-        "Predictions and what was observed: the stronger the colour, the more rows; on the dashed "
-        "line they are equal."
-    )
-    tell = f"{words} Their correlation is {number(_correlation(mean, y))}."
+    if own.n <= FEW_DOTS:
+        parts += [dot(frame, a, b, r=2.5) for a, b in zip(mean, y)]
+    else:
+        parts.append(raster(frame, density_picture(mean, y, ends)))
+    more = "" if own.n <= FEW_DOTS else " The stronger the colour, the more rows."
+    words = f"Predictions and what was observed: on the dashed line they are equal.{more}"
+    tell = f"{words} Their correlation is {digits(_correlation(mean, y))}."
     return figure(frame, parts, words, tell)
 
 
@@ -68,15 +72,15 @@ def _correlation(a: Array, b: Array) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) and np.ptp(b) else float("nan")
 
 
-def of_classes(found: JudgedClasses) -> Safe:
+def errors_of_classes(found: JudgedClasses) -> Safe:
     codes, p = found.codes, found.probability
     share = found.baselines["mean"]
     exact = np.eye(p.shape[1])[codes]
     rows = [
-        ["this model", percent(float(found.inside.mean())), number(log_loss(p, codes)),
-         number(float(((p - exact) ** 2).sum(axis=1).mean()))],
-        ["shares of classes", percent(_right(share, codes)), number(log_loss(share, codes)),
-         number(float(((share - exact) ** 2).sum(axis=1).mean()))],
+        ["this model", percent(float(found.inside.mean())), digits(mean_log_loss(p, codes)),
+         digits(float(((p - exact) ** 2).sum(axis=1).mean()))],
+        ["shares of classes", percent(_right(share, codes)), digits(mean_log_loss(share, codes)),
+         digits(float(((share - exact) ** 2).sum(axis=1).mean()))],
     ]  # fmt: skip
     for name, one in found.baselines.items():
         if name != "mean":
@@ -87,10 +91,12 @@ def of_classes(found: JudgedClasses) -> Safe:
         "plain rules learnt from the other four fifths of these rows, in turn."
     )
     heads = ["prediction by", "#right", "#log loss", "#Brier score"]
-    return joined([table("Errors", heads, rows), paragraph(said, class_="note"), confusion(found)])
+    return put_together(
+        [table("Errors", heads, rows), paragraph(said, class_="note"), confusion(found)]
+    )
 
 
-def log_loss(p: Array, codes: Array) -> float:
+def mean_log_loss(p: Array, codes: Array) -> float:
     """−mean log of the probability of the class that came."""
     return float(-np.log(np.maximum(p[np.arange(len(codes)), codes], TINY)).mean())
 

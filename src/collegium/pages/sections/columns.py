@@ -1,4 +1,4 @@
-"""What each column does: how much it matters, and the curve of its effect."""
+"""Effects of columns: how much it matters, and the curve of its effect."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import numpy as np
 from ...explain.effects import Effect, effect
 from ...tables.reading import DATE, LEVELS, NUMBER
 from ..charts import Frame, axes, band, block, curve, dot, figure, gallery, share_bar, spread
-from ..markup import Safe, joined, paragraph, shown, table
+from ..markup import Safe, paragraph, put_together, shown, table
 from ..material import Material
-from ..numbers import number, percent, value_words
+from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
 #: Columns whose effects are drawn, and listed; rows averaged over; points; classes; levels drawn.
-DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 60, 16, 3, 10
+DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 25, 13, 2, 10
+#: Columns, rows and points where there are more than two classes, whose probabilities take long.
+OF_MANY = 4, 12, 9
 #: Standard deviations of a band that holds 95 %.
 WIDTH = 1.96
 
 
-def section(own: Material) -> Safe:
+def columns_section(own: Material) -> Safe:
     names, share = own.names, own.importance
     order = own.by_importance
     rows = [[names[j], percent(share[j]), share_bar(share[j])] for j in order[:LISTED]]
@@ -33,21 +35,22 @@ def section(own: Material) -> Safe:
         "The share of the variance of the predictions that goes with each column, alone or "
         "together with others (total effects). Columns that go together share what they explain."
     )
-    some = [j for j in order if share[j] >= 0.005][:DRAWN]
+    most, averaged, _ = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
+    some = [j for j in order if share[j] >= 0.005][:most]
     drawn = [figure_of(own, j) for j in some]
     how = (
         f"The line is the mean {own.asked.words} as one column changes and all others stay as they "
-        f"are in {min(own.n, ROWS)} of the rows (partial dependence); the band is its 95\u202f% "
-        "interval, without noise. Bars at the bottom: where the rows are."
+        f"are in {min(own.n, averaged)} of the rows (partial dependence); the band is its "
+        "95\u202f% interval, without noise. Bars at the bottom: where the rows are."
     )
-    return joined([
+    return put_together([
         paragraph(said), table(caption, ["column", "#share", "picture"], rows), paragraph(how),
         gallery([one for one in drawn if one]),
     ])  # fmt: skip
 
 
 def outputs(own: Material) -> list[Any]:
-    """What curves are of: one number, or the probabilities of the most frequent classes."""
+    """Choose what curves are of: one number, or the probabilities of the most frequent classes."""
     if own.classes is None or len(own.classes) == 2:
         return [None]
     labels, counts = np.unique(np.asarray(own.y), return_counts=True)
@@ -57,8 +60,9 @@ def outputs(own: Material) -> list[Any]:
 def figure_of(own: Material, j: int) -> Safe:
     """The picture of one column."""
     label = own.target if own.classes is None else "probability"
+    _, most, points = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
     found = [
-        effect(own.model, own.rows, j, grid=POINTS, random_state=own.seed, output=one, n_rows=ROWS)
+        effect(own.model, own.rows, j, grid=points, random_state=own.seed, output=one, n_rows=most)
         for one in outputs(own)
     ]
     if own.asked.columns[j].kind == LEVELS:
@@ -74,7 +78,7 @@ def figure_of(own: Material, j: int) -> Safe:
         parts += [band(frame, at, a, b), curve(frame, at, one.mean)]
         if len(found) > 1:
             parts.append(_name(frame, at[-1], one.mean[-1], shown(outputs(own)[k], 14)))
-    words = told(own, j, found[0], label)
+    words = curve_words(own, j, found[0], label)
     return figure(frame, parts, words, f"Effect of {own.names[j]}. {words}")
 
 
@@ -85,18 +89,18 @@ def _name(frame: Frame, x: float, y: float, text: str) -> Safe:
                    text_anchor="end", class_="strong")  # fmt: skip
 
 
-def told(own: Material, j: int, found: Effect, label: str) -> str:
+def curve_words(own: Material, j: int, found: Effect, label: str) -> str:
     """From where to where the curve goes, and its lowest and highest point."""
     low, high = int(np.argmin(found.mean)), int(np.argmax(found.mean))
     x = found.grid
     each = [
-        f"{word} {number(found.mean[k])} ± {number(found.sd[k], 2)} at {shown(value_words(x[k]))}"
+        f"{word} {digits(found.mean[k])} ± {digits(found.sd[k], 2)} at {shown(value_words(x[k]))}"
         for word, k in (("lowest", low), ("highest", high))
     ]
     of = "" if own.classes is None else f" ({found.words})"
     gaps = ""
     if found.missing is not None:
-        gaps = f"; {number(found.missing[0])} where it is missing"
+        gaps = f"; {digits(found.missing[0])} where it is missing"
     return f"{own.names[j]}{of}: {each[0]}, {each[1]}{gaps}."
 
 
@@ -133,7 +137,7 @@ def levels_figure(own: Material, j: int, found: Effect, label: str) -> Safe:
     for (at, _), k in zip(places, order):
         parts.append(curve(frame, np.array([ends[0][k], ends[1][k]]), np.array([at, at])))
         parts.append(dot(frame, float(found.mean[k]), at))
-    words = told(own, j, found, label)
+    words = curve_words(own, j, found, label)
     return figure(frame, parts, words, f"Effect of {own.names[j]}. {words}")
 
 

@@ -9,16 +9,16 @@ import numpy as np
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
 from ..judged import Judged, JudgedClasses
-from ..markup import Safe, joined, paragraph, shown, table
+from ..markup import Safe, paragraph, put_together, shown, table
 from ..material import Material
-from ..numbers import count, number, percent
+from ..numbers import count, digits, percent
 
 Array = np.ndarray
 #: Columns and classes that a table lists; bars of a histogram.
 MOST_COLUMNS, MOST_CLASSES, BARS = 40, 20, 24
 
 
-def section(found: Judged, learnt: float) -> Safe:
+def data_section(found: Judged, learnt: float) -> Safe:
     own = found.material
     said = [paragraph(rows_words(own, learnt, isinstance(found, JudgedClasses)))]
     if found.batch:  # type: ignore[attr-defined]
@@ -31,7 +31,7 @@ def section(found: Judged, learnt: float) -> Safe:
     told = outside_words(own)
     said += [paragraph(told)] if told else []
     target = classes_table(own) if own.classes is not None else target_picture(own)
-    return joined([*said, target, columns_table(own)])
+    return put_together([*said, target, columns_table(own)])
 
 
 def rows_words(own: Material, learnt: float, classes: bool) -> str:
@@ -44,7 +44,7 @@ def rows_words(own: Material, learnt: float, classes: bool) -> str:
     )
     text = f"The model is judged by {brief}."
     if total:
-        text += f" It was fitted to {number(total, 7)} rows."
+        text += f" It was fitted to {digits(total, 7, brief=True)} rows."
     if learnt > 0.02:
         text += (
             f" {percent(learnt, 0)} of the rows that it is judged by are among those that it was "
@@ -85,8 +85,8 @@ def target_picture(own: Material) -> Safe:
     beyond = 1.0 - float(height.sum())
     more = f" {percent(beyond)} of the rows lie beyond." if beyond > 0.0005 else ""
     words = (
-        f"{own.target}: mean {number(y.mean())}, standard deviation {number(y.std())}, from "
-        f"{number(y.min())} to {number(y.max())}.{more}"
+        f"{own.target}: mean {digits(y.mean())}, standard deviation {digits(y.std())}, from "
+        f"{digits(y.min())} to {digits(y.max())}.{more}"
     )
     return gallery([figure(frame, parts, words, f"Histogram of {own.target}. {words}")])
 

@@ -24,25 +24,25 @@ from ..charts import (
     whisker,
 )
 from ..judged import LEVEL, Judged, JudgedClasses, JudgedNumbers, is_odd
-from ..markup import Safe, element, joined, paragraph, table
-from ..numbers import number, percent
+from ..markup import Safe, element, paragraph, put_together, table
+from ..numbers import digits, percent
 from .verdict import reliable
 
 Array = np.ndarray
-HEADS = ["rows", "#number", "#promised", "#inside", "#by chance (95\u202f%)", "picture"]
+HEADS = ["rows", "#inside", "#promised", "picture", "#by chance (95\u202f%)", "#number"]
 GUIDE = (
     "The dot is what was found, the line what was promised, the grey bar what chance allows. Dots "
     "in orange stand out: they are off by more than chance, and by more than 2\u202f% of the rows."
 )
 
 
-def of_numbers(found: JudgedNumbers) -> Safe:
+def bars_of_numbers(found: JudgedNumbers) -> Safe:
     own, predicted = found.material, found.predicted
     shares = coverage_of_levels(predicted.pit)
     widths = typical_widths(found)
-    heads = [*HEADS[:5], "#typical width", HEADS[5]]
+    heads = [*HEADS[:4], "#typical width", *HEADS[4:]]
     rows = [
-        [f"{one.label} interval", *_cells(one)[:-1], width, _cells(one)[-1]]
+        [f"{one.label} interval", *_cells(one)[:3], width, *_cells(one)[3:]]
         for one, width in zip(shares, widths)
     ]
     said = [
@@ -56,14 +56,14 @@ def of_numbers(found: JudgedNumbers) -> Safe:
         )
     pictures = [pit_picture(pit_histogram(predicted.pit)), *error_picture(found)]
     more = [stream_pictures(found, predicted.log_density)] if found.batch else []
-    return joined([
+    return put_together([
         *(paragraph(one) for one in said),
         table("Central intervals", heads, rows),
         gallery(pictures), *more, *parts_of(found, "inside their 90\u202f% intervals"),
     ])  # fmt: skip
 
 
-def of_classes(found: JudgedClasses) -> Safe:
+def bars_of_classes(found: JudgedClasses) -> Safe:
     p, true = reliable(found)
     told = reliability(p, true, seed=found.material.seed)
     two = found.probability.shape[1] == 2
@@ -93,7 +93,7 @@ def of_classes(found: JudgedClasses) -> Safe:
     ]  # fmt: skip
     log_density = np.log(np.maximum(found.own_probability, np.finfo(float).tiny))
     more = [stream_pictures(found, log_density)] if found.batch else []
-    return joined([
+    return put_together([
         paragraph(said), gallery([figure(frame, parts, words, f"{words} {said}")]),
         table("Reliability", ["predicted", "#rows", "#came true", "#by chance (95\u202f%)"], rows),
         *more, *parts_of(found, "right, beside the probability that was promised"),
@@ -104,8 +104,8 @@ def _cells(one: CoveredShare) -> list[object]:
     odd = is_odd(one)
     inside = element("span", percent(one.share), class_="odd") if odd else percent(one.share)
     return [
-        f"{one.n:,}", percent(one.level), inside, f"{percent(one.low)} to {percent(one.high)}",
-        band_bar(one.share, one.level, one.low, one.high, odd),
+        inside, percent(one.level), band_bar(one.share, one.level, one.low, one.high, odd),
+        f"{percent(one.low)} to {percent(one.high)}", f"{one.n:,}",
     ]  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def typical_widths(found: JudgedNumbers) -> list[str]:
     q = np.array([*tails, *(1.0 - t for t in tails)])
     ends = own.model.quantile(own.rows[some], q, **own.given(some))
     ends = ends.reshape(len(some), -1, q.size)[:, 0]
-    return [number(float(np.median(ends[:, k + 4] - ends[:, k]))) for k in range(4)]
+    return [digits(float(np.median(ends[:, k + 4] - ends[:, k]))) for k in range(4)]
 
 
 def parts_of(found: Judged, what: str) -> list[Safe]:
@@ -146,10 +146,10 @@ def slab_words(found: Judged, slab: Slab) -> Safe:
         ends = sorted(x.mean() + sign * one * x.std() for one in (slab.low, slab.high))
         where = f"{names[order[0]]} between {own.say(j, ends[0])} and {own.say(j, ends[1])}"
     else:
-        weights = [f"{number(slab.direction[k], 2)} × {names[k]}" for k in main]
+        more = " + …" if len(names) > len(main) else ""
         where = (
-            f"{' + '.join(weights)}{' + …' if len(names) > len(main) else ''} (columns centred and "
-            f"scaled) between {number(slab.low)} and {number(slab.high)}"
+            f"{weights_words(slab.direction[main], [names[k] for k in main])}{more} (columns "
+            f"centred and scaled) between {digits(slab.low)} and {digits(slab.high)}"
         )
     chosen, measured = slab.chosen, slab.measured
     verdict = (
@@ -165,6 +165,14 @@ def slab_words(found: Judged, slab: Slab) -> Safe:
         f"{percent(measured.share)} of {measured.n:,}, {verdict}."
     )
     return paragraph(text, class_="odd" if is_odd(measured) else None)
+
+
+def weights_words(weights: Array, names: list[str]) -> str:
+    """A sum of columns: "0.8 × a − 0.3 × b"."""
+    each = [f"{digits(abs(w), 2)} × {name}" for w, name in zip(weights, names)]
+    signs = ["−" if w < 0 else "+" for w in weights]
+    text = "".join(f" {sign} {one}" for sign, one in zip(signs, each))
+    return text[3:] if text.startswith(" +") else f"−{text[3:]}"
 
 
 def pit_picture(found: PitHistogram) -> Safe:
@@ -184,7 +192,7 @@ def pit_picture(found: PitHistogram) -> Safe:
 
 
 def pit_words(found: PitHistogram) -> str:
-    """What the shape of the histogram says."""
+    """Say what the shape of the histogram means."""
     if found.flat:
         return "This one is flat."
     share, bins = found.shares, len(found.shares)

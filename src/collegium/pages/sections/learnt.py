@@ -1,4 +1,4 @@
-"""What was learnt, in words; what a ledger has; how to make the page again."""
+"""Words for what was learnt; what a ledger has; how to make the page again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from ...interface.words.brief import brief_of
 from ...numerics.version import __version__
-from ..markup import Safe, element, joined, paragraph, shown, table
+from ..markup import Safe, element, paragraph, put_together, shown, table
 from ..material import Material
-from ..numbers import count, number, percent
+from ..numbers import count, digits, percent
 
 #: Letters of a line of words; events of a ledger that are listed.
 LETTERS, EVENTS = 400, 10
 
 
-def learnt(own: Material) -> Safe:
+def learnt_section(own: Material) -> Safe:
     """The lines of `summary()`, as a table."""
     if not hasattr(own.model, "summary"):
         return paragraph(shown(brief_of(own.model), LETTERS))
@@ -30,14 +30,14 @@ def learnt(own: Material) -> Safe:
 
 
 def stream_rows(model: Any) -> list[list[str]]:
-    """What a stream has seen of itself."""
+    """Say what a stream has seen of itself."""
     check = getattr(model, "stream_", None)
     if check is None or not check.checked:
         return []
     text = (
         f"{count(check.rows, 'row')} came, {check.checked:,} of them predicted first: intervals of "
         f"95 % held {percent(check.coverage)}, of late {percent(check.recent_coverage)}; mean log "
-        f"density {number(check.log_density)}, of late {number(check.recent_log_density)}"
+        f"density {digits(check.log_density)}, of late {digits(check.recent_log_density)}"
     )
     return [["stream", text]]
 
@@ -51,7 +51,7 @@ def ledger_part(ledger: Any) -> Safe:
     ]
     more = f" (the last {EVENTS} of {len(events):,})" if len(events) > EVENTS else ""
     words = f"The model comes from a ledger of {count(len(events), 'event')}; its state is "
-    return joined([
+    return put_together([
         paragraph(words, element("code", shown(ledger.state, 70)), "."),
         table(f"Events{more}", ["number", "at (UTC)", "kind", "by", "reason"], rows),
     ])  # fmt: skip
@@ -71,4 +71,4 @@ def again(own: Material, command: str) -> Safe:
         f"{fingerprint_of(own)}, seed {own.seed}. The same model and rows give the same page, byte "
         "by byte."
     )
-    return joined([element("pre", shown(command, 1_000)), paragraph(said, class_="note")])
+    return put_together([element("pre", shown(command, 1_000)), paragraph(said, class_="note")])

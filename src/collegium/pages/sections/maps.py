@@ -9,14 +9,16 @@ import numpy as np
 from ...maps.grid import Grid, Side, on_grid
 from ...tables.reading import NUMBER
 from ..charts import Frame, axes, cut_words, figure, gallery, raster
-from ..markup import Safe, element, joined, paragraph
+from ..markup import Safe, element, paragraph, put_together
 from ..material import Material
-from ..numbers import number, ticks
+from ..numbers import digits, ticks
 from ..pixels import map_picture, scale_picture
 
 Array = np.ndarray
 #: Pixels along x and y; cells in which rows are looked for.
 WIDE, HIGH = 96, 72
+#: Pixels in place of each four along a side, where answers take long.
+COARSE = 4
 CELLS = 24
 #: Names of columns that are places on the earth.
 EAST = ("lon", "long", "longitude", "lng", "east", "easting", "x")
@@ -57,7 +59,8 @@ def find_map(own: Material) -> MapOfTwo | None:
         return None
     i, j = found
     (a, b), (c, d) = (_ends(own.X[:, k]) for k in found)
-    x, y = np.linspace(a, b, WIDE), np.linspace(c, d, HIGH)
+    wide, high = (WIDE // COARSE, HIGH // COARSE) if own.costly else (WIDE, HIGH)
+    x, y = np.linspace(a, b, wide), np.linspace(c, d, high)
     grid = Grid((Side("y", j, y), Side("x", i, x)), middle_row(own, found))
 
     def ask(X: Array) -> dict[str, Array]:
@@ -67,7 +70,7 @@ def find_map(own: Material) -> MapOfTwo | None:
     told = on_grid(grid, ask, points=4_096)
     masked = own.X.shape[1] > 2
     if masked:
-        empty = ~near_rows(own.X[:, i], own.X[:, j], (a, b), (c, d))
+        empty = ~beside_rows(own.X[:, i], own.X[:, j], (a, b), (c, d), (high, wide))
         told = {name: np.where(empty, np.nan, one) for name, one in told.items()}
     return MapOfTwo(found, (a, b), (c, d), told["mean"], told["sd"], masked)
 
@@ -90,19 +93,20 @@ def middle_row(own: Material, shown: tuple[int, int]) -> Array:
     return X[int(np.argmin(away[:, others].sum(axis=1) + usual))]
 
 
-def near_rows(x: Array, y: Array, a: tuple[float, float], b: tuple[float, float]) -> Array:
-    """Whether pixels are in a cell with a row, or beside one  (HIGH, WIDE)."""
+def beside_rows(
+    x: Array, y: Array, a: tuple[float, float], b: tuple[float, float], shape: tuple[int, int]
+) -> Array:
+    """Whether pixels are in a cell with a row, or beside one  (high, wide)."""
     count = np.histogram2d(y, x, (CELLS, CELLS), (b, a))[0] > 0
     wide = np.pad(count, 1)
     near = sum(
         wide[1 + i : 1 + i + CELLS, 1 + k : 1 + k + CELLS] for i in (-1, 0, 1) for k in (-1, 0, 1)
     )
-    rows = np.minimum(np.arange(HIGH) * CELLS // HIGH, CELLS - 1)
-    columns = np.minimum(np.arange(WIDE) * CELLS // WIDE, CELLS - 1)
+    rows, columns = (np.arange(k) * CELLS // k for k in shape)
     return np.asarray(near > 0)[np.ix_(rows, columns)]
 
 
-def section(own: Material, found: MapOfTwo) -> Safe:
+def map_section(own: Material, found: MapOfTwo) -> Safe:
     i, j = found.columns
     held = [k for k in own.by_importance if k not in found.columns]
     said = f"{own.asked.words.capitalize()} over {own.names[i]} and {own.names[j]}."
@@ -115,7 +119,7 @@ def section(own: Material, found: MapOfTwo) -> Safe:
         said += " Grey: no row is near."
     mean = picture(own, found, found.mean, own.target if own.classes is None else "probability")
     sd = picture(own, found, found.sd, "standard deviation, without noise")
-    return joined([paragraph(said), gallery([mean, sd])])
+    return put_together([paragraph(said), gallery([mean, sd])])
 
 
 def picture(own: Material, found: MapOfTwo, values: Array, what: str) -> Safe:
@@ -130,12 +134,15 @@ def picture(own: Material, found: MapOfTwo, values: Array, what: str) -> Safe:
     scale = Frame((0.0, 1.0), (float(low), float(high)), height=270, left=288, right=40)
     parts.append(raster(scale, scale_picture()))
     for at in ticks(float(low), float(high), 5):
-        parts.append(element("text", number(at, 3), x="303", y=f"{scale.up(at) + 4:.1f}"))
-    words = f"{cut_words(what, 40)}: from {number(low)} to {number(high)}."
+        parts.append(
+            element("text", digits(at, 3, brief=True), x="303", y=f"{scale.up(at) + 4:.1f}")
+        )
+    words = f"{cut_words(what, 40)}: from {digits(low)} to {digits(high)}."
     if not known.size:
         return figure(frame, parts, words, words)
     where = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    x = found.x[0] + where[1] / (WIDE - 1) * (found.x[1] - found.x[0])
-    y = found.y[0] + where[0] / (HIGH - 1) * (found.y[1] - found.y[0])
-    words += f" It is highest near {names[0]} = {number(x)}, {names[1]} = {number(y)}."
+    high, wide = values.shape
+    x = found.x[0] + where[1] / (wide - 1) * (found.x[1] - found.x[0])
+    y = found.y[0] + where[0] / (high - 1) * (found.y[1] - found.y[0])
+    words += f" It is highest near {names[0]} = {digits(x)}, {names[1]} = {digits(y)}."
     return figure(frame, parts, words, f"Map of {what}. {words}")

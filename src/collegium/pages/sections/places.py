@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..markup import Safe, element, joined, paragraph, table
+from ..markup import Safe, element, paragraph, put_together, table
 from ..material import Material
-from ..numbers import number
+from ..numbers import digits
 
 Array = np.ndarray
 #: Candidates, those whose covariances are looked at, and places that are named.
-CANDIDATES, COMPARED, NAMED = 2_000, 200, 5
+CANDIDATES, COMPARED, NAMED = 1_000, 60, 5
+#: Candidates where answers take long.
+FEW = 200
 #: Columns of a place that are shown.
 COLUMNS = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class NextPlace:
     """A point where little is known."""
 
     words: str
@@ -28,31 +30,33 @@ class Place:
     sd: float
 
 
-def find_places(material: Material) -> tuple[list[Place], float]:
+def find_places(material: Material) -> tuple[list[NextPlace], float]:
     """Points of largest standard deviation, each given those before it; and the sd at the rows."""
     asked, rng = material.asked, np.random.default_rng(material.seed)
-    typical = float(np.median(asked.moments(_some(material.X, rng, COMPARED))[1]))
-    X = candidates(material, rng)
+    typical = float(
+        np.median(asked.moments(_some(material.X, rng, 50 if material.costly else COMPARED))[1])
+    )
+    X = place_candidates(material, rng, FEW if material.costly else CANDIDATES)
     mean, sd = asked.moments(X)
-    first = np.argsort(-sd, kind="stable")[:COMPARED]
+    first = np.argsort(-sd, kind="stable")[: 50 if material.costly else COMPARED]
     chosen = first[greedy(asked.joint(X[first]), sd[first], X[first])]
     shown = material.by_importance[:COLUMNS]
     places = []
     for i in chosen:
         values = tuple(material.cell(j, i, X) for j in shown)
         near = [f"{material.names[j]} = {value}" for j, value in zip(shown[:3], values)]
-        places.append(Place(", ".join(near), values, float(mean[i]), float(sd[i])))
+        places.append(NextPlace(", ".join(near), values, float(mean[i]), float(sd[i])))
     return places, typical
 
 
-def candidates(material: Material, rng: np.random.Generator) -> Array:
+def place_candidates(material: Material, rng: np.random.Generator, n: int) -> Array:
     """Points of the box of one or two columns of numbers; else rows, and points halfway between
     two of them, which stay among what occurs together  (n, d)."""
     X, columns = material.X, material.numeric
     if X.shape[1] <= 2 and len(columns) == X.shape[1]:
         low, high = X.min(axis=0), X.max(axis=0)
-        return low + rng.uniform(size=(CANDIDATES, X.shape[1])) * (high - low)
-    rows = _some(X, rng, CANDIDATES // 2)
+        return low + rng.uniform(size=(n, X.shape[1])) * (high - low)
+    rows = _some(X, rng, n // 2)
     other = rows[rng.permutation(len(rows))]
     between = rows.copy()
     between[:, columns] = 0.5 * (rows[:, columns] + other[:, columns])
@@ -92,14 +96,14 @@ def _some(X: Array, rng: np.random.Generator, n: int) -> Array:
     return X if len(X) <= n else X[np.sort(rng.choice(len(X), n, replace=False))]
 
 
-def section(material: Material, found: tuple[list[Place], float]) -> Safe:
+def places_section(material: Material, found: tuple[list[NextPlace], float]) -> Safe:
     places, typical = found
     if not places:
         return paragraph("The function is known everywhere.")
     own = material.by_importance[:COLUMNS]
     heads: list[Any] = ["place", *(material.names[j] for j in own), "#prediction", "#± sd"]
     rows = [
-        [str(k + 1), *one.values, number(one.prediction), number(one.sd)]
+        [str(k + 1), *one.values, digits(one.prediction), digits(one.sd)]
         for k, one in enumerate(places)
     ]
     dense = material.X.shape[1] <= 2
@@ -107,7 +111,7 @@ def section(material: Material, found: tuple[list[Place], float]) -> Safe:
     words = (
         f"A new row would tell most where the function itself, without noise, is known least: the "
         f"points {where} with the largest standard deviation, each chosen with those above it in "
-        f"mind. At half of the rows that deviation is below {number(typical)}."
+        f"mind. At half of the rows that deviation is below {digits(typical)}."
     )
     caption = f"Where to measure next (of the {material.asked.words})"
-    return joined([paragraph(words), element("div", table(caption, heads, rows))])
+    return put_together([paragraph(words), element("div", table(caption, heads, rows))])

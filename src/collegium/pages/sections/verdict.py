@@ -9,11 +9,15 @@ from ...diagnostics.coverage import CoveredShare, covered_share
 from ..judged import LEVEL, SMALL, Judged, JudgedClasses, JudgedNumbers
 from ..markup import Safe, element, paragraph
 from ..material import Material
-from ..numbers import number, percent
-from .places import Place
+from ..numbers import digits, percent
+from .places import NextPlace
+
+#: The mean of the PIT, less a half, from which predictions are too low or too high.
+SHIFTED = 0.05
+ARTICLES = {"nearest row": "the nearest row", "mean": "the mean of all rows"}
 
 
-def sentences(found: Judged, places: list[Place]) -> tuple[str, str, str]:
+def sentences(found: Judged, places: list[NextPlace]) -> tuple[str, str, str]:
     """Three sentences: errors, error bars, columns and places."""
     if isinstance(found, JudgedClasses):
         first, second = class_errors(found), class_bars(found)
@@ -32,13 +36,13 @@ def number_errors(found: JudgedNumbers) -> str:
         for name, one in found.baselines[0].items()
     }
     best = min(plain, key=lambda name: (plain[name], name))
-    against = f"{best} would be wrong by {number(plain[best])}"
+    against = f"{ARTICLES.get(best, best)} would be wrong by {digits(plain[best])}"
     if best != "mean":
-        against += f", the mean of all rows by {number(plain['mean'])}"
+        against += f", the mean of all rows by {digits(plain['mean'])}"
     verdict = "" if rmse < plain[best] else ", so the model is no better than plain rules"
     return (
-        f"Predictions of {own.target} are typically wrong by {number(rmse)} (root mean square; "
-        f"half of them by less than {number(float(np.median(away)))}), where {against}{verdict}."
+        f"Predictions of {own.target} are typically wrong by {digits(rmse)} (root mean square; "
+        f"half of them by less than {digits(float(np.median(away)))}), where {against}{verdict}."
     )
 
 
@@ -52,7 +56,9 @@ def number_bars(found: JudgedNumbers) -> str:
     else:
         word = "narrow" if whole.sign < 0 else "wide"
         text = f"The error bars are too {word}: {said}"
-    return f"{text}{where_not(found)}."
+    shift = float(np.mean(found.predicted.pit)) - 0.5
+    side = "" if abs(shift) < SHIFTED else f"; predictions are too {'low' if shift > 0 else 'high'}"
+    return f"{text}{where_not(found)}{side}."
 
 
 def where_not(found: Judged) -> str:
@@ -60,7 +66,8 @@ def where_not(found: Judged) -> str:
     odd = found.odd_parts
     if not odd:
         return "" if not found.parts else ", and no part of the rows stands out"
-    one = max(odd, key=lambda part: (abs(part.share - part.level), part.label))
+    narrow = [part for part in odd if part.sign < 0]
+    one = max(narrow or odd, key=lambda part: (abs(part.share - part.level), part.label))
     kind = next(part.title for part in found.parts if one in part.shares)
     more = f", and {len(odd) - 1} other parts stand out" if len(odd) > 2 else (
         ", and one other part stands out" if len(odd) == 2 else "")  # fmt: skip
@@ -83,8 +90,8 @@ def class_errors(found: JudgedClasses) -> str:
     verdict = "" if right > max(usual, plain[best]) else ", so the model is no better than these"
     return (
         f"The most probable class of {own.target} is right in {percent(right)} of the rows, where "
-        f"always naming the most frequent class is right in {percent(usual)} and {best} in "
-        f"{percent(plain[best])}{verdict}."
+        f"always naming the most frequent class is right in {percent(usual)} and "
+        f"{ARTICLES.get(best, best)} in {percent(plain[best])}{verdict}."
     )
 
 
@@ -117,19 +124,20 @@ def reliable(found: JudgedClasses) -> tuple[np.ndarray, np.ndarray]:
     return found.probability.max(axis=1), found.inside
 
 
-def columns_and_places(material: Material, places: list[Place]) -> str:
+def columns_and_places(material: Material, places: list[NextPlace]) -> str:
     share, names = material.importance, material.names
     some = [j for j in material.by_importance if share[j] >= 0.05][:3]
     if not some:
         text = "No column matters by itself"
     else:
         words = [f"{names[j]} ({percent(share[j], 0)})" for j in some]
+        words[0] = words[0].removesuffix(")") + " of what the model explains)"
         said = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-        text = f"What matters most is {said} of the variance that it explains"
+        text = f"What matters most is {said}"
     if not places:
         return f"{text}."
-    return f"{text}; it knows least near {places[0].words}, where to measure next."
+    return f"{text}; to learn more, measure next near {places[0].words}, where it knows least."
 
 
-def section(lines: tuple[str, str, str]) -> Safe:
+def verdict_section(lines: tuple[str, str, str]) -> Safe:
     return element("div", *(paragraph(one) for one in lines), class_="verdict")

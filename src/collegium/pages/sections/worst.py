@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..judged import JudgedClasses, JudgedNumbers
-from ..markup import Safe, joined, paragraph, shown, table
-from ..numbers import number, percent, value_words
+from ..markup import Safe, paragraph, put_together, shown, table
+from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
 WORST, COLUMNS = 10, 6
@@ -19,15 +19,15 @@ def worst_numbers(found: JudgedNumbers) -> Array:
     return np.argsort(-z, kind="stable")[:WORST]
 
 
-def of_numbers(found: JudgedNumbers) -> Safe:
+def worst_of_numbers(found: JudgedNumbers) -> Safe:
     own, told = found.material, found.predicted
     columns = own.by_importance[:COLUMNS]
     rows = []
     for i in worst_numbers(found):
         z = (told.y[i] - told.mean[i]) / max(told.sd[i], 1e-300)
         rows.append([
-            f"{own.position[i] + 1:,}", number(told.y[i], 4), number(told.mean[i], 4),
-            number(told.sd[i]), number(z, 2), *(own.cell(j, i) for j in columns),
+            f"{own.position[i] + 1:,}", digits(told.y[i], 4), digits(told.mean[i], 4),
+            digits(told.sd[i]), digits(z, 2), *(own.cell(j, i) for j in columns),
         ])  # fmt: skip
     heads = ["row", f"#{own.target}", "#prediction", "#sd", "#error in sd",
              *(own.names[j] for j in columns)]  # fmt: skip
@@ -35,10 +35,10 @@ def of_numbers(found: JudgedNumbers) -> Safe:
         "The largest errors in units of the standard deviation that was predicted. Look at these "
         "first: wrong values, or something that the columns do not say."
     )
-    return joined([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
+    return put_together([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
 
 
-def of_classes(found: JudgedClasses) -> Safe:
+def worst_of_classes(found: JudgedClasses) -> Safe:
     own = found.material
     p = found.own_probability
     columns = own.by_importance[:COLUMNS]
@@ -55,4 +55,4 @@ def of_classes(found: JudgedClasses) -> Safe:
         "The rows whose class was thought least probable. Look at these first: wrong labels, or "
         "something that the columns do not say."
     )
-    return joined([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
+    return put_together([paragraph(said), table("Ten worst rows, counted from 1", heads, rows)])
