@@ -22,7 +22,19 @@ FENCED = re.compile(r"^```.*?^```$|^<!--.*?-->$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 ROOMS = [name for name, home in collegium.HOMES.items() if not home]
 #: Names in calls that are not ours: of Python, NumPy, the user, and of other libraries.
-FOREIGN = {"np", "function", "pipe", "Mine", "os", "pd", "flock", "write_table", "ray", "frame", "plt"}
+FOREIGN = {
+    "np",
+    "function",
+    "pipe",
+    "Mine",
+    "os",
+    "pd",
+    "flock",
+    "write_table",
+    "ray",
+    "frame",
+    "plt",
+}
 FOREIGN_ARGUMENTS = {"threads_per_worker", "scoring", "synchronous"}
 #: Pages whose tables have other libraries in their first column.
 OF_OTHERS = {"coming_from.md"}
@@ -128,8 +140,9 @@ def resolves(dotted):
         if not hasattr(found, part):
             try:
                 importlib.import_module(".".join(parts[:at]))
-            except ImportError:
-                return part in ("clg",)
+            except ImportError:  # an optional library may be missing
+                home = (ROOT / "src").joinpath(*parts[:at])
+                return part == "clg" or home.exists() or home.with_suffix(".py").exists()
         found = getattr(found, part)
     return True
 
