@@ -72,7 +72,8 @@ def api_index() -> str:
     for room, title in ROOMS.items():
         module = importlib.import_module(f"collegium.{room}")
         public = [*module.__all__, *(["map"] if room == "plots" and hasattr(module, "map") else [])]
-        names = [name for name in public if callable(getattr(module, name))]
+        known = collegium.HOMES  # these are listed above
+        names = [name for name in public if name not in known and callable(getattr(module, name))]
         text += section(f"{title}: collegium.{room}", f"collegium.{room}", names)
     return text
 
