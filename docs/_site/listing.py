@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 import collegium
@@ -96,10 +97,12 @@ def add_pages(app, docname, source):
 
 
 def write_api(app):
+    """Write the list anew where names have changed, and drop pages of names that are gone."""
     path = DOCS / "api" / "index.rst"
     text = api_index()
     if not path.exists() or path.read_text("utf-8") != text:
-        path.parent.mkdir(exist_ok=True)
+        shutil.rmtree(path.parent, ignore_errors=True)
+        path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
 
 
