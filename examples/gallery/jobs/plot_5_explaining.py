@@ -46,7 +46,8 @@ print(found.text(0))
 # The same as a picture. Whiskers are one standard deviation: how well the model itself knows
 # each contribution.
 
-axes = waterfall(found, row=0)
+figure, axes = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+waterfall(found, row=0, ax=axes)
 
 # %%
 # How we know that it is right
