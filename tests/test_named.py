@@ -134,15 +134,15 @@ def known_elsewhere(called):
 
 
 def resolves(dotted):
-    """Whether a dotted name can be imported, module by module."""
+    """Whether a dotted name can be imported, module by module; "arm.clg" is a file."""
     parts, found = dotted.split("."), collegium
     for at, part in enumerate(parts[1:], 2):
-        if not hasattr(found, part):
-            try:
+        try:
+            if not hasattr(found, part):
                 importlib.import_module(".".join(parts[:at]))
-            except ImportError:  # an optional library may be missing
-                home = (ROOT / "src").joinpath(*parts[:at])
-                return part == "clg" or home.exists() or home.with_suffix(".py").exists()
+        except ImportError:  # of an optional library that is not here, or nothing at all
+            home = (ROOT / "src").joinpath(*parts[:at])
+            return part == "clg" or home.exists() or home.with_suffix(".py").exists()
         found = getattr(found, part)
     return True
 
