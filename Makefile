@@ -65,6 +65,7 @@ help:
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-tables    words, gaps and ids, beside ranks by hand, LightGBM and CatBoost (ARGS=)"
 	@echo "make bench-never-behind  two versions of the library, set by set (DATA=folder, OUT=folder, SETS=, ARGS='--against other.jsonl')"
+	@echo "make bench-nulls     do trees beside a committee hurt? 200 draws from Gaussian process priors (OUT=folder, ARGS=)"
 	@echo "make bench-budgets   errors after 2, 5, 15 and 60 CPU seconds, ours and peers' (DATA=folder)"
 	@echo "make bench-priors    trends, seasons, places and groups (DATA=folder, OUT=folder for the picture, ARGS=)"
 	@echo "make bench-seasons   seasons and trends found by default, six series (DATA=folder, OUT=folder for the picture, ARGS=)"
@@ -257,6 +258,9 @@ bench-tables: $(BENCH)/.installed
 bench-never-behind: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.never_behind $(DATA) --out $(OUT)/never_behind.jsonl \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
+
+bench-nulls: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.nulls --out $(OUT)/nulls.json $(ARGS)
 
 bench-budgets: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.budgets $(DATA) --picture docs/pictures $(ARGS)

@@ -137,13 +137,13 @@ def resolves(dotted):
     """Whether a dotted name can be imported, module by module; "arm.clg" is a file."""
     parts, found = dotted.split("."), collegium
     for at, part in enumerate(parts[1:], 2):
+        home = (ROOT / "src").joinpath(*parts[:at])
         try:
             if not hasattr(found, part):
                 importlib.import_module(".".join(parts[:at]))
-        except ImportError:  # of an optional library that is not here, or nothing at all
-            home = (ROOT / "src").joinpath(*parts[:at])
-            return part == "clg" or home.exists() or home.with_suffix(".py").exists()
-        found = getattr(found, part)
+            found = getattr(found, part)
+        except (ImportError, AttributeError):
+            return part == "clg" or home.with_suffix(".py").exists()  # of an optional library
     return True
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collegium.pages.markup import element, shown, table
+from collegium.pages.markup import element, table, visible
 from collegium.pages.numbers import count, digits, percent, ticks, value_words
 
 
@@ -40,6 +40,6 @@ def test_values_of_a_table():
 
 def test_text_is_escaped_and_cut():
     assert element("p", "a<b", title='"x"') == '<p title="&quot;x&quot;">a&lt;b</p>'
-    assert shown("a\n b\x00\u202ec" + "d" * 99).startswith("a b\ufffd\ufffdcddd")
-    assert len(shown("d" * 99)) == 60
+    assert visible("a\n b\x00\u202ec" + "d" * 99).startswith("a b\ufffd\ufffdcddd")
+    assert len(visible("d" * 99)) == 60
     assert "<b>" not in table("<b>", ["<b>", "#<b>"], [["<b>", "<b>"]])

@@ -138,15 +138,15 @@ def test_errors_that_are_clearly_larger_by_cells_have_the_last_word(model):
     trial = usual.Trial.of(own, own.places.names(some)[0][:32])
     as_good = replace(trial, by_cells=trial.by_rows, given=trial.by_rows.variance[None])
     as_good = replace(as_good, nears=(200,), lacks={0: np.zeros(trial.y.shape[0], dtype=bool)})
-    assert as_good.best() is not None
+    assert list(as_good.ways())
     wrong = as_good.by_rows.mean + 0.3
     means = replace(as_good, by_cells=replace(as_good.by_cells, mean=wrong))
-    assert replace(means, y=as_good.by_rows.mean).best() is None
-    assert replace(means, y=wrong).best() is not None  # better than nearest rows
+    assert not list(replace(means, y=as_good.by_rows.mean).ways())
+    assert list(replace(means, y=wrong).ways())  # better than nearest rows
     few = np.zeros_like(wrong)
     few[0] = 0.3  # larger at one row of many: that may be chance
     one = replace(as_good.by_cells, mean=as_good.by_rows.mean + few)
-    assert replace(as_good, by_cells=one, y=as_good.by_rows.mean).best() is not None
+    assert list(replace(as_good, by_cells=one, y=as_good.by_rows.mean).ways())
 
 
 def test_few_columns_have_boxes_and_few_rows_no_cells(queries):
@@ -168,3 +168,48 @@ def test_several_outputs_refined_means_and_words_have_cells_too(queries):
         found, right = model.predict(queries), model.predict(queries, n_local="nearest")
         assert found.shape == right.shape
         assert np.abs(found - right).mean() < 0.1
+
+
+def test_ways_that_do_not_live_by_more_rows_come_first(model):
+    """200 rows give variances that ripple; only what more rows gain on average pays for that."""
+    some, own = table(200, seed=3)[0], of_function(model)
+    trial = usual.Trial.of(own, own.places.names(some)[0][:32])
+    mean, there = trial.by_rows.mean, {0: np.zeros(trial.noise.size, dtype=bool)}
+    trial = replace(trial, y=mean, nears=(200, 400), lacks=there)
+    wave = np.exp(0.2 * np.sin(np.arange(trial.noise.size)))
+
+    def ways(by_cells, *given):
+        """`near` of those that do, for variances as shares of those from nearest rows."""
+
+        def variance(share):
+            return share * (trial.by_rows.variance + trial.noise) - trial.noise
+
+        kept = replace(trial.by_cells, mean=mean, variance=variance(by_cells))
+        other = replace(trial, by_cells=kept, given=np.stack([variance(one) for one in given]))
+        return [one.near for one in other.ways()]
+
+    assert ways(0.9, 0.9 * wave, 0.9) == [400, 200, 400]
+    assert ways(1.0, wave, 1.0) == [400, 400]
+    assert ways(1.0, 1.0, 1.0) == [200, 400, 200, 400]
+    assert ways(1.1, 1.1, 1.1) == []  # what is lost on average is not given back
+
+
+def test_larger_cells_are_tried_where_factors_of_small_ones_do_not_fit(model, monkeypatch):
+    """65 cells have room for factors of 200 rows; variances ask for 400, and 33 cells for these."""
+    small = replace(TUNING, usual=replace(TUNING.usual, memory=1.5e7, near=(200, 400)))
+    monkeypatch.setattr(usual, "TUNING", small)
+    monkeypatch.setattr(usual.Trial, "ways", lambda self: iter([replace(self.cells, near=400)]))
+    found, own = usual_cells(model.model_)
+    assert (found.near, found.centres.shape[0]) == (400, 33)
+    assert own.cells is found
+
+
+def test_a_way_that_fits_the_memory_is_taken_where_a_better_one_does_not(model, monkeypatch):
+    """65 cells have no room for factors of 400 rows, and need not be fewer for those of 200."""
+    small = replace(TUNING, usual=replace(TUNING.usual, memory=1.5e7, near=(200, 400)))
+    monkeypatch.setattr(usual, "TUNING", small)
+    monkeypatch.setattr(
+        usual.Trial, "ways", lambda self: (replace(self.cells, near=near) for near in (400, 200))
+    )
+    found, _ = usual_cells(model.model_)
+    assert (found.near, found.centres.shape[0]) == (200, 65)

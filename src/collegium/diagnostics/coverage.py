@@ -80,7 +80,7 @@ def coverage_by_size(
     """
     size = np.asarray(size, dtype=float)
     each = [one for one in np.array_split(np.argsort(size, kind="stable"), parts) if one.size]
-    words = [f"{size[one[0]]:.3g} to {size[one[-1]]:.3g}" for one in each]
+    words = [f"{_brief(size[one[0]])} to {_brief(size[one[-1]])}" for one in each]
     return tuple(
         covered_share(inside[one], promised(level, one), word, len(each))
         for one, word in zip(each, words)
@@ -108,6 +108,11 @@ def coverage_by_group(
     parts = [(names[k], np.flatnonzero(code == k)) for k in large]
     found = [covered_share(inside[i], promised(level, i), k, len(parts)) for k, i in parts]
     return tuple(sorted(found, key=lambda one: (one.share, one.label)))
+
+
+def _brief(value: float) -> str:
+    """Three digits, or all whole ones."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def _counts(one: CoveredShare) -> tuple[int, int, float, float, float]:

@@ -20,7 +20,7 @@ from ..diagnostics.coverage import (
 from ..diagnostics.predicted import Predicted, predicted_rows
 from ..diagnostics.regions import Slab, coverage_by_region, split_regions, worst_slab
 from ..interface.frames.encoded import KnownColumns
-from .markup import shown
+from .markup import visible
 from .material import Material, kept_rows
 
 Array = np.ndarray
@@ -64,8 +64,8 @@ class Judged:
         own, found = self.material, []
         if own.groups is not None:
             name, labels = own.groups
-            labels = [shown(one) for one in labels]
-            found.append((shown(name), labels))
+            labels = [visible(one) for one in labels]
+            found.append((visible(name), labels))
         for j in own.levelled:
             codes = own.X[:, j]
             if 2 <= len(np.unique(codes)) <= MOST_GROUPS:
@@ -162,7 +162,7 @@ class JudgedClasses(Judged):
     def sizes(self) -> list[Parts]:
         own = self.material
         some = np.unique(self.top)[:MOST_GROUPS]
-        labels = [shown(own.classes[k]) for k in self.top]
+        labels = [visible(own.classes[k]) for k in self.top]
         found = coverage_by_group(self.inside, self.level, labels) if some.size > 1 else ()
         return [Parts("by the class that was predicted", found)]
 

@@ -15,7 +15,7 @@ from ..interface.checks.rows import refuse_missing
 from ..interface.estimator import Estimator
 from ..interface.frames.encoded import KnownColumns
 from .judged import JudgedClasses, JudgedNumbers, judged
-from .markup import shown
+from .markup import visible
 from .material import Material, importance_of, seen_by, share_learnt
 from .page import PagePart, ReportPage, page_of
 from .sections import accuracy, columns, data, honesty, learnt, maps, places, verdict, worst
@@ -103,7 +103,7 @@ def report(
     line = command or command_of(name, own, path, stream, rows)
     head = title or f"{own.target}, predicted by {name}"
     parts = parts_of_page(own, found, near, line, ledger)
-    page = ReportPage(page_of(shown(head, 120), verdict.verdict_section(lines), parts), lines)
+    page = ReportPage(page_of(visible(head, 120), verdict.verdict_section(lines), parts), lines)
     if path is not None:
         page.save(path)
     return page
@@ -167,7 +167,7 @@ def material_of(
     asked = asked_of(model, X.view(KnownColumns), None, most_frequent(model, y))[1]
     chosen = None if groups is None else (label, np.asarray(groups, dtype=object)[some])
     return Material(
-        model, asked, X, y[some], some, len(y), shown(target or named or "y", 40),
+        model, asked, X, y[some], some, len(y), visible(target or named or "y", 40),
         None if e is None else e[some], chosen, importance_of(model, asked, X), bool(rows), seed,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ class Safe(str):
     __slots__ = ()
 
 
-def shown(text: Any, longest: int = LONGEST) -> str:
+def visible(text: Any, longest: int = LONGEST) -> str:
     """Cut a name, and replace what cannot be seen: control characters and the like."""
     found = " ".join(ODD.sub("\ufffd", str(text)[: 4 * longest]).split())
     return found if len(found) <= longest else found[: longest - 1] + "…"

@@ -14,7 +14,7 @@ from ..interface.frames.encoded import KnownColumns
 from ..interface.words.effects import columns_together, rows_for, shares
 from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS, NUMBER
-from .markup import shown
+from .markup import visible
 from .numbers import value_words
 
 Array = np.ndarray
@@ -45,7 +45,7 @@ class Material:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(shown(one.name) for one in self.asked.columns)
+        return tuple(visible(one.name) for one in self.asked.columns)
 
     @property
     def classes(self) -> Any:
@@ -82,7 +82,7 @@ class Material:
         own = self.asked.columns[j]
         if own.kind == NUMBER:
             return value_words(value)
-        return shown(value_words(decoded(own, np.array([value]))[0]))
+        return visible(value_words(decoded(own, np.array([value]))[0]))
 
     def cell(self, j: int, row: int, X: Array | None = None) -> str:
         """The value of column j in a row, in words."""

@@ -88,11 +88,7 @@ class UsualTuning:
     fewest_rows: int = 2_000
     times: tuple[float, ...] = (1.5, 2.5)  # rows of a cell, per nearest row; the first that will do
     share: int = 4  # of all rows, one in so many at most
-    near: tuple[int, ...] = (
-        200,
-        400,
-        800,
-    )  # rows that variances use, of these the first that will do
+    near: tuple[int, ...] = (200, 400, 600)  # rows that variances use, the first that will do
     near_in_box: int = 50
     larger: tuple[float, ...] = (1.0, 2.0, 4.0)  # rows around a centre, over the usual number
     own: int = 8  # nearest rows that the cell of a query must have, where it is asked for

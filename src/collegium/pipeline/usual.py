@@ -7,9 +7,11 @@ what that costs on average, with much less chance in it than errors of few rows 
     log density  mean ½ log(v/u) + mean ½ (ρ − 1 − log ρ),  ρ = v over the variance that cells give
     RMSE         √(mean v / mean u)
 
-where v is taken as no less than u on average. Cells give variances from their first rows, to a
-power by which these are closest to v. Errors at the rows have the last word: where they are clearly
-larger by cells, nearest rows answer.
+Cells give variances from their first rows, to a power by which these are closest to v. Cells have
+more rows than `n_local`, so v may be smaller than u on average, for which the scale of errors was
+learnt; a kernel that is too smooth believes too much in rows far away. Ways that lose little even
+if v is taken as no less than u on average come first. Errors at the rows have the last word: where
+they are clearly larger by cells, nearest rows answer.
 """
 
 from __future__ import annotations
@@ -68,17 +70,16 @@ def usual_cells(model: CommitteeModel) -> tuple[Cells | None, CellPredictor | No
         first = own if first is None else replace(own, accurate=first.accurate)  # with its design
         if first.all_bytes(some) > cells.memory:
             continue
-        tried.add(cells.k)
         trial = Trial.of(first, first.places.names(some)[0][: t.cells])
-        found = None if trial is None else trial.best()
-        if found is None:
-            continue
-        if found.near == cells.near:
-            return found, first
-        larger = replace(first, cells=found, cache=Cache(found.memory))
-        if larger.all_bytes(some) <= cells.memory:
-            return found, larger
-        tried.discard(cells.k)  # fewer cells, each of more rows, may fit
+        ways = [] if trial is None else list(trial.ways())
+        for found in ways:
+            larger = replace(first, cells=found, cache=Cache(found.memory))
+            if found.near == cells.near:
+                return found, first
+            if larger.all_bytes(some) <= cells.memory:
+                return found, larger
+        if not ways:  # otherwise fewer cells, each of more rows, may fit
+            tried.add(cells.k)
     return None, None
 
 
@@ -139,39 +140,30 @@ class Trial:
             np.concatenate([one.given for one in found], axis=1), by_rows, lacks,
         )  # fmt: skip
 
-    def best(self) -> Cells | None:
-        """The first way that loses little; None: none does."""
+    def ways(self) -> Iterator[Cells]:
+        """Cells that lose little: first such as do so without a gain from more rows."""
         t, cells = TUNING.usual, self.cells
-        most = t.nats_around if cells.shared else t.nats
+        v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
+        no_less = v * np.exp(max(0.0, -np.log(v / u).mean()))
         for own, lacks in self.lacks.items() if cells.shared else [(0, self.lacks[0])]:
             there = ~lacks
             if there.mean() < t.most_there:
                 continue
-            for near, given in zip(self.nears, self.given):
-                power, nats = self._nats(given, there)
-                if nats < most and self._spread(there) < t.rmse and not self._worse(there):
-                    return replace(cells, near=near, own=own, power=power)
-        return None
+            for target in (no_less, v):
+                for near, given in zip(self.nears, self.given):
+                    power = matching_power(given, cells.prior, self.noise, target)
+                    if self._loses_little(target, given, power, there):
+                        yield replace(cells, near=near, own=own, power=power)
 
-    def _nats(self, given: Array, there: Array) -> tuple[float, float]:
-        """The power of variances, and the loss in log density."""
-        v, u = self._variances()
-        power = matching_power(given, self.cells.prior, self.noise, v)
+    def _loses_little(self, v: Array, given: Array, power: float, there: Array) -> bool:
+        """Whether log density, RMSE and squared errors are about those from nearest rows."""
+        t, u = TUNING.usual, self.by_rows.variance + self.noise
+        most = t.nats_around if self.cells.shared else t.nats
         ratio = v / (scaled_variance(given, self.cells.prior, power) + self.noise)
         lost = 0.5 * np.log(v / u) + 0.5 * (ratio - 1.0 - np.log(ratio))
-        return power, float(np.where(there, lost, 0.0).mean())
-
-    def _variances(self) -> tuple[Array, Array]:
-        """Variances of y by cells and from nearest rows, for which the scale of errors was learnt;
-        where cells promise smaller ones on average, that is taken back: rows far away tell less
-        than a kernel that is too smooth has it."""
-        v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
-        return v * np.exp(max(0.0, -np.log(v / u).mean())), u
-
-    def _spread(self, there: Array) -> float:
-        """RMSE by cells over that from nearest rows, minus one, under the model."""
-        v, u = self._variances()
-        return float(np.sqrt(np.where(there, v, u).mean() / u.mean())) - 1.0
+        nats = float(np.where(there, lost, 0.0).mean())
+        spread = float(np.sqrt(np.where(there, v, u).mean() / u.mean())) - 1.0
+        return nats < most and spread < t.rmse and not self._worse(there)
 
     def _worse(self, there: Array) -> bool:
         """Whether squared errors are clearly larger by cells."""

@@ -22,7 +22,7 @@ from ..terminal import Terminal
               help="The page to write.")  # fmt: skip
 @click.option("--group", metavar="NAME", help="Compare coverage between levels of a column.")
 @click.option("--stream", is_flag=True,
-              help="Rows come in this order: predict each hundred, then learn from them.")  # fmt: skip
+              help="Rows come in this order: predict each hundred, then learn.")  # fmt: skip
 @click.option("--no-rows", is_flag=True, help="Leave out the ten worst rows.")
 @click.option("--title", metavar="TEXT", help="The heading of the page.")
 @click.option("--seed", type=int, default=0, show_default=True,

@@ -7,7 +7,7 @@ import numpy as np
 from ...diagnostics.baselines import BaselineError, baseline_errors, error_of
 from ..charts import Frame, axes, curve, dot, figure, gallery, raster, spread
 from ..judged import JudgedClasses, JudgedNumbers
-from ..markup import Safe, paragraph, put_together, shown, table
+from ..markup import Safe, paragraph, put_together, table, visible
 from ..numbers import digits, percent
 from ..pixels import density_picture
 
@@ -107,7 +107,7 @@ def _right(p: Array, codes: Array) -> float:
 
 def confusion(found: JudgedClasses) -> Safe:
     """Rows by the class that came and the class that was predicted."""
-    labels = [shown(one, 24) for one in found.material.classes]
+    labels = [visible(one, 24) for one in found.material.classes]
     if len(labels) > MOST_CLASSES:
         return by_class(found, labels)
     counts = np.zeros((len(labels), len(labels)), dtype=int)

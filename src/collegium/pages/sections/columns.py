@@ -9,7 +9,7 @@ import numpy as np
 from ...explain.effects import Effect, effect
 from ...tables.reading import DATE, LEVELS, NUMBER
 from ..charts import Frame, axes, band, block, curve, dot, figure, gallery, share_bar, spread
-from ..markup import Safe, paragraph, put_together, shown, table
+from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
 from ..numbers import digits, percent, value_words
 
@@ -77,7 +77,7 @@ def figure_of(own: Material, j: int) -> Safe:
     for k, (one, at, (a, b)) in enumerate(zip(found, x, ends)):
         parts += [band(frame, at, a, b), curve(frame, at, one.mean)]
         if len(found) > 1:
-            parts.append(_name(frame, at[-1], one.mean[-1], shown(outputs(own)[k], 14)))
+            parts.append(_name(frame, at[-1], one.mean[-1], visible(outputs(own)[k], 14)))
     words = curve_words(own, j, found[0], label)
     return figure(frame, parts, words, f"Effect of {own.names[j]}. {words}")
 
@@ -94,7 +94,7 @@ def curve_words(own: Material, j: int, found: Effect, label: str) -> str:
     low, high = int(np.argmin(found.mean)), int(np.argmax(found.mean))
     x = found.grid
     each = [
-        f"{word} {digits(found.mean[k])} ± {digits(found.sd[k], 2)} at {shown(value_words(x[k]))}"
+        f"{word} {digits(found.mean[k])} ± {digits(found.sd[k], 2)} at {visible(value_words(x[k]))}"
         for word, k in (("lowest", low), ("highest", high))
     ]
     of = "" if own.classes is None else f" ({found.words})"
@@ -131,7 +131,7 @@ def levels_figure(own: Material, j: int, found: Effect, label: str) -> Safe:
         spread(np.concatenate([ends[0][order], ends[1][order]])), (-0.6, len(order) - 0.4),
         height=height, left=110,
     )  # fmt: skip
-    names = [shown(value_words(found.grid[k]), 16) for k in order]
+    names = [visible(value_words(found.grid[k]), 16) for k in order]
     places = [(len(order) - 1 - i, name) for i, name in enumerate(names)]
     parts = axes(frame, label, "", y_ticks=places)
     for (at, _), k in zip(places, order):

@@ -9,7 +9,7 @@ import numpy as np
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
 from ..judged import Judged, JudgedClasses
-from ..markup import Safe, paragraph, put_together, shown, table
+from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
 from ..numbers import count, digits, percent
 
@@ -94,7 +94,7 @@ def target_picture(own: Material) -> Safe:
 def classes_table(own: Material) -> Safe:
     labels, counts = np.unique(np.asarray(own.y), return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    rows = [[shown(labels[k]), f"{counts[k]:,}", percent(counts[k] / own.n)] for k in order]
+    rows = [[visible(labels[k]), f"{counts[k]:,}", percent(counts[k] / own.n)] for k in order]
     caption = f"Classes of {own.target}" + _cut(len(rows), MOST_CLASSES)
     return table(caption, ["class", "#rows", "#share"], rows[:MOST_CLASSES])
 

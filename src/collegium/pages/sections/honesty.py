@@ -124,12 +124,13 @@ def parts_of(found: Judged, what: str) -> list[Safe]:
     """Tables of coverage by part of the rows."""
     said: list[Safe] = [element("h3", "Where they hold, and where not")]
     said.append(paragraph(GUIDE))
+    heads = [HEADS[0], "#right" if isinstance(found, JudgedClasses) else HEADS[1], *HEADS[2:]]
     odd = found.odd_parts
     if not odd:
         said.append(paragraph("No part of the rows stands out.", class_="good"))
     for part in found.parts:
         rows = [[one.label, *_cells(one)] for one in part.shares]
-        said.append(table(f"Rows {what}, {part.title}", HEADS, rows))
+        said.append(table(f"Rows {what}, {part.title}", heads, rows))
     if found.slab is not None:
         said.append(slab_words(found, found.slab))
     return said

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...interface.words.brief import brief_of
 from ...numerics.version import __version__
-from ..markup import Safe, element, paragraph, put_together, shown, table
+from ..markup import Safe, element, paragraph, put_together, table, visible
 from ..material import Material
 from ..numbers import count, digits, percent
 
@@ -21,10 +21,10 @@ LETTERS, EVENTS = 400, 10
 def learnt_section(own: Material) -> Safe:
     """The lines of `summary()`, as a table."""
     if not hasattr(own.model, "summary"):
-        return paragraph(shown(brief_of(own.model), LETTERS))
+        return paragraph(visible(brief_of(own.model), LETTERS))
     lines = own.model.summary().splitlines()[1:]
     width = len(re.match(r"\s+\S+\s+", lines[0])[0])  # type: ignore[index]
-    rows = [[shown(line[:width]), shown(line[width:], LETTERS)] for line in lines]
+    rows = [[visible(line[:width]), visible(line[width:], LETTERS)] for line in lines]
     told = stream_rows(own.model)
     return table(f"{type(own.model).__name__}, in words", ["what", "found"], [*rows, *told])
 
@@ -46,13 +46,13 @@ def ledger_part(ledger: Any) -> Safe:
     """The last events of a ledger, with its hash."""
     events = ledger.events()
     rows = [
-        [str(one.lsn), shown(one.at, 30), one.kind, shown(one.who), shown(one.reason, 120)]
+        [str(one.lsn), visible(one.at, 30), one.kind, visible(one.who), visible(one.reason, 120)]
         for one in events[-EVENTS:]
     ]
     more = f" (the last {EVENTS} of {len(events):,})" if len(events) > EVENTS else ""
     words = f"The model comes from a ledger of {count(len(events), 'event')}; its state is "
     return put_together([
-        paragraph(words, element("code", shown(ledger.state, 70)), "."),
+        paragraph(words, element("code", visible(ledger.state, 70)), "."),
         table(f"Events{more}", ["number", "at (UTC)", "kind", "by", "reason"], rows),
     ])  # fmt: skip
 
@@ -71,4 +71,4 @@ def again(own: Material, command: str) -> Safe:
         f"{fingerprint_of(own)}, seed {own.seed}. The same model and rows give the same page, byte "
         "by byte."
     )
-    return put_together([element("pre", shown(command, 1_000)), paragraph(said, class_="note")])
+    return put_together([element("pre", visible(command, 1_000)), paragraph(said, class_="note")])

@@ -57,7 +57,12 @@ def number_bars(found: JudgedNumbers) -> str:
         word = "narrow" if whole.sign < 0 else "wide"
         text = f"The error bars are too {word}: {said}"
     shift = float(np.mean(found.predicted.pit)) - 0.5
-    side = "" if abs(shift) < SHIFTED else f"; predictions are too {'low' if shift > 0 else 'high'}"
+    chance = 3.0 / np.sqrt(12.0 * found.material.n)  # three standard deviations of the mean
+    side = (
+        ""
+        if abs(shift) < max(SHIFTED, chance)
+        else f"; predictions are too {'low' if shift > 0 else 'high'}"
+    )
     return f"{text}{where_not(found)}{side}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..judged import JudgedClasses, JudgedNumbers
-from ..markup import Safe, paragraph, put_together, shown, table
+from ..markup import Safe, paragraph, put_together, table, visible
 from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
@@ -45,8 +45,8 @@ def worst_of_classes(found: JudgedClasses) -> Safe:
     rows = []
     for i in np.argsort(p, kind="stable")[:WORST]:
         rows.append([
-            f"{own.position[i] + 1:,}", shown(value_words(own.y[i])),
-            percent(float(p[i]), 2), shown(value_words(own.classes[found.top[i]])),
+            f"{own.position[i] + 1:,}", visible(value_words(own.y[i])),
+            percent(float(p[i]), 2), visible(value_words(own.classes[found.top[i]])),
             percent(float(found.probability[i].max())), *(own.cell(j, i) for j in columns),
         ])  # fmt: skip
     heads = ["row", "class that came", "#its probability", "predicted", "#probability",
