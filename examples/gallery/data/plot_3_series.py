@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from collegium import CommitteeRegressor, ExtrapolationWarning
+from collegium import CommitteeRegressor, ExtrapolationWarning, plots
 from collegium.kernels import Matern32
 
 rng = np.random.default_rng(0)
@@ -44,17 +44,11 @@ model = CommitteeRegressor(random_state=0).fit(table[past], sales[past])
 print(model.summary())
 
 # %%
-mean, std = model.predict(table, return_std=True)
-lower, upper = model.predict_interval(table, coverage=0.9)
-
-figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-axes.plot(month[past], sales[past], "k.", ms=4, label="learnt from")
-axes.plot(month[future], sales[future], "r.", ms=5, label="put aside")
-axes.plot(month, mean, lw=1)
-axes.fill_between(month, lower, upper, alpha=0.3, label="90 % interval")
-axes.axvline(month[n - ahead], c="gray", lw=0.8)
-axes.set(ylabel="sales")
-axes.legend(loc="upper left")
+figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+plots.series(
+    model, table[past], sales[past], table[future],
+    y_future=sales[future], coverage=0.9, ax=axes,
+)  # fmt: skip
 
 # %%
 # How we know that it is right
@@ -65,15 +59,17 @@ axes.legend(loc="upper left")
 
 warnings.simplefilter("ignore", ExtrapolationWarning)
 y = sales[future]
+mean = model.predict(table[future])
+lower, upper = model.predict_interval(table[future], coverage=0.9)
 last_year = np.tile(sales[past][-12:], 2)
 plain = CommitteeRegressor(Matern32(), random_state=0).fit(table[past], sales[past])
 for name, forecast in [
-    ("model", mean[future]),
+    ("model", mean),
     ("last year again", last_year),
     ("no season, no trend", plain.predict(table[future])),
 ]:
     print(f"{name:20} RMSE {np.sqrt(np.mean((forecast - y) ** 2)):.0f}")
-inside = (lower[future] <= y) & (y <= upper[future])
+inside = (lower <= y) & (y <= upper)
 print(f"90 % intervals cover {inside.sum()} of {ahead} months")
 
 # %%

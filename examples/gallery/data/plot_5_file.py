@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, plots
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)
@@ -72,16 +72,15 @@ print(f"90 % intervals cover {inside.mean():.1%}")
 size = sum(path.stat().st_size for path in (folder / "store").rglob("*") if path.is_file())
 print(f"the store has {size / 1e6:.1f} MB on disk")
 
-figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
-levels = np.linspace(0.1, 0.9, 9)
-quantiles = np.asarray(model.quantile(sample[["lon", "lat", "hour"]], levels))
-observed = [(sample["fare"].to_numpy() <= quantiles[:, i]).mean() for i in range(9)]
-axes.plot([0, 1], [0, 1], c="gray", lw=1)
-axes.plot(levels, observed, "o-")
-axes.set(xlabel="predicted probability", ylabel="share of rows below")
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
+inputs = sample[["lon", "lat", "hour"]]
+plots.calibration(model, inputs, sample["fare"], ax=axes[0])
+plots.pit(model, inputs, sample["fare"], ax=axes[1])
 
 # %%
-# The noise is skewed (a gamma distribution), and the quantiles know it.
+# Left: intervals hold about as many rows as they promise; crosses are where chance alone does
+# not explain the difference. Right: rows fall everywhere in their predictive distributions about
+# equally often, although the noise is skewed (a gamma distribution).
 #
 # What can go wrong
 # -----------------
