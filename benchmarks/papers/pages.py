@@ -13,10 +13,11 @@ from benchmarks.papers.experiments import RESULTS
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
 #: <!-- cells: table1_A_* by 1 only "ART" without "B = 200" --> … <!-- end -->: which parts; which
-#: word of a cell's name is its column (`by 2:`: all from there on); which cells; words left out.
+#: word of a cell's name is its column (`by 2:`: all from there on; `by name`: none); which cells;
+#: words left out.
 BLOCK = re.compile(
-    r'(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+:?))?(?: only "(?P<only>[^"]*)")?'
-    r'(?: without "(?P<without>[^"]*)")? -->\n).*?(?P<tail><!-- end -->)',
+    r"(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+:?|name))?"
+    r'(?: only "(?P<only>[^"]*)")?(?: without "(?P<without>[^"]*)")? -->\n).*?(?P<tail><!-- end -->)',
     re.DOTALL,
 )
 #: Where the words of a cell's name are separated: not within brackets.
@@ -49,17 +50,22 @@ def cells_of(paper: str, pattern: str) -> list[dict]:
     return [cell for path in paths for cell in json.loads(path.read_text("utf-8"))["cells"]]
 
 
-def place(cell: dict, column: str, without: Sequence[str]) -> Place:
-    """Split the name of a cell into row and column."""
+def words_of(cell: dict, without: Sequence[str]) -> list[str]:
+    """Split the name of a cell, without the table that it is in."""
     side = PREFIX.match(cell["where"])
     words = [word for word in BREAK.split(PREFIX.sub("", cell["where"])) if word not in without]
-    if side and side[2]:
-        words.insert(0, side[2])
+    return [side[2], *words] if side and side[2] and side[2] not in without else words
+
+
+def place(cell: dict, column: str, without: Sequence[str]) -> Place:
+    """Find row and column of a cell; by "name" there is one column."""
+    words = words_of(cell, without)
+    if column == "name" or len(words) == 1:
+        return Place(", ".join(words), "here", cell)
     at = int(column.rstrip(":"))
     span = slice(at, None if column.endswith(":") or at == -1 else at + 1)
-    name = ", ".join(words[span]) if len(words) > 1 else "here"
-    if len(words) > 1:
-        del words[span]
+    name = ", ".join(words[span])
+    del words[span]
     return Place(", ".join(words), name, cell)
 
 
@@ -93,20 +99,36 @@ def _published(cell: dict | None) -> str:
 
 
 def table(places: Sequence[Place]) -> str:
-    """One line of ours per row, and one of the paper's where it prints numbers."""
+    """One line of ours per row, and one of the paper's where it prints numbers; or, where there is
+    one column, the paper's beside ours."""
     rows, columns = (
         list(dict.fromkeys(getattr(one, by) for one in places)) for by in ("row", "column")
     )
     at = {(one.row, one.column): one.cell for one in places}
+    printed = {
+        row: any(
+            (cell := at.get((row, column))) and cell["paper"] is not None for column in columns
+        )
+        for row in rows
+    }
+    if columns == ["here"] and any(printed.values()):
+        found = [
+            [_escaped(row), _here(at[row, "here"]), _published(at[row, "here"])] for row in rows
+        ]
+        return lines(["", "here", "paper"], found)
     found = []
     for row in rows:
         cells = [at.get((row, column)) for column in columns]
-        published = any(cell and cell["paper"] is not None for cell in cells)
-        label = f"{row}: here" if published and row else row or "here"
-        found.append([label.replace("|", "\\|"), *map(_here, cells)])
-        if published:
+        label = f"{row}: here" if printed[row] and row else row or "here"
+        found.append([_escaped(label), *map(_here, cells)])
+        if printed[row]:
             found.append(["paper", *map(_published, cells)])
-    return lines(["", *(column.replace("|", "\\|") for column in columns)], found)
+    return lines(["", *map(_escaped, columns)], found)
+
+
+def _escaped(name: str) -> str:
+    """Bars end a cell of a table."""
+    return name.replace("|", "\\|")
 
 
 def verdict(cells: Sequence[dict], without: Sequence[str] = ()) -> str:
@@ -118,7 +140,7 @@ def verdict(cells: Sequence[dict], without: Sequence[str] = ()) -> str:
     reasons: dict[str, list[str]] = {}
     for cell in told:
         if not cell["agrees"] and cell["why"]:
-            name = place(cell, "0:", without).column
+            name = ", ".join(words_of(cell, without))
             reasons.setdefault(cell["why"], []).append(name)
     for why, names in reasons.items():
         which = names[0] if len(names) == 1 else f"{len(names)} cells"
