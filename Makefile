@@ -196,6 +196,7 @@ bench: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks regression \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 	$(BENCH)/bin/python -m benchmarks.harness.render benchmarks
+	$(BENCH)/bin/python -m benchmarks.harness.front
 
 bench-classes: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks classes counts outliers \

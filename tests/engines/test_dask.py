@@ -17,7 +17,7 @@ from cluster_cases import dask_cluster, numbers
 from collegium import AnswerTime, CommitteeRegressor
 from collegium.answers.cells.cells import Cells
 from collegium.engines import Serial
-from collegium.engines.tasks import report
+from collegium.engines.tasks import worker_report
 from collegium.kernels import Matern32
 from collegium.messages.probe import probe
 
@@ -96,7 +96,7 @@ def test_each_worker_is_probed_once(client):
 
 
 def test_other_versions_are_told():
-    own = report(probe)
+    own = worker_report(probe)
     other = replace(own, versions=(*own.versions[:2], ("numpy", "1.0"), *own.versions[3:]))
     with pytest.warns(MixedWorkersWarning, match=r"has numpy 1.0, not .*: install the same"):
         DaskEngine()._compare(own, [own, other])
@@ -107,9 +107,9 @@ def test_other_versions_are_told():
 
 OTHER = {"OPENBLAS_CORETYPE": "Nehalem", "NUMBA_CPU_NAME": "core2"}
 TOLD = """
-from collegium.engines.tasks import report
+from collegium.engines.tasks import worker_report
 from collegium.messages.probe import probe
-found = report(probe)
+found = worker_report(probe)
 print(found.probe, ", ".join(f"{name}={value}" for name, value in found.processor))
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..numerics.libraries import library
 from ..numerics.tree import place
 from .local import Serial
-from .tasks import Report, RunTask, differences, dumps, report, tree_sum
+from .tasks import Report, RunTask, differences, dumps, tree_sum, worker_report
 from .tuning import TUNING
 
 
@@ -110,7 +110,7 @@ class Cluster(ABC):
             found = self.reports(self._known, probe)
             self._known |= set(found)
         if found:
-            self._compare(report(probe), list(found.values()))
+            self._compare(worker_report(probe), list(found.values()))
 
     def _compare(self, own: Report, others: Sequence[Report]) -> None:
         versions, processors = differences(own, others)

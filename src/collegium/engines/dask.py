@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from .cluster import WorkersLost, cluster_library
 from .remote import Remote
-from .tasks import Report, report
+from .tasks import Report, worker_report
 from .tuning import TUNING
 
 NOBODY = (
@@ -117,7 +117,7 @@ class DaskEngine(Remote):
     def reports(self, known: set[Any], probe: Callable[[], str]) -> dict[Any, Report]:
         client = self._client()
         new = [address for address in client.nthreads() if address not in known]
-        found = client.run(report, probe, workers=new, on_error="return") if new else {}
+        found = client.run(worker_report, probe, workers=new, on_error="return") if new else {}
         for one in found.values():
             if isinstance(one, Exception) and not isinstance(one, OSError):
                 raise one

@@ -8,7 +8,7 @@ from typing import Any
 
 from .cluster import WorkersLost, cluster_library
 from .remote import Remote
-from .tasks import Report, report
+from .tasks import Report, worker_report
 
 #: The result of a task, and a token by which it is awaited.
 Future = tuple[Any, Any]
@@ -77,7 +77,7 @@ class RayEngine(Remote):
         )
         nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         asked = {
-            node: ray.remote(report)
+            node: ray.remote(worker_report)
             .options(
                 scheduling_strategy=scheduling.NodeAffinitySchedulingStrategy(node, soft=False)
             )

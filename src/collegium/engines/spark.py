@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from .cluster import Cluster, WorkersLost, cluster_library, run_length
-from .tasks import Report, RunTask, add_sums, dumps, report, run, run_in_child
+from .tasks import Report, RunTask, add_sums, dumps, run, run_in_child, worker_report
 from .tuning import TUNING
 
 #: Whether a run has a result, and the result or the error.
@@ -98,7 +98,7 @@ class SparkEngine(Cluster):
 
 
 def _reported(probe: bytes, _: int) -> Report:
-    return report(cluster_library("cloudpickle", "spark").loads(probe))
+    return worker_report(cluster_library("cloudpickle", "spark").loads(probe))
 
 
 def _outcome(function: Callable, work: bytes, numbered: tuple[int, bytes]) -> tuple[int, Outcome]:

@@ -172,7 +172,7 @@ class Report:
     processor: tuple[tuple[str, str], ...]  # environment variables, and their values for it
 
 
-def report(probe: Callable[[], str]) -> Report:
+def worker_report(probe: Callable[[], str]) -> Report:
     """Report the hash of a fixed message, versions, and the processor's BLAS and numba names."""
     names = ("collegium", "numpy", "scipy", "numba")
     versions = [("python", platform.python_version())]

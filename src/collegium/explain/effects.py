@@ -103,7 +103,7 @@ def effect(
     rows, asked = asked_of(model, X, level, output)
     j, usual = asked.position(column), TUNING.rows if kind == PARTIAL else TUNING.rows_accumulated
     own, some = asked.columns[j], sampled(rows, n_rows, usual, random_state)
-    x = grid_of(asked, j, rows, grid, quantiles=kind == ACCUMULATED)
+    x = effect_grid(asked, j, rows, grid, quantiles=kind == ACCUMULATED)
     share = shares_near(x, rows[~asked.missing(j, rows), j], rows.shape[0], own.kind == LEVELS)
     if kind == PARTIAL:
         mean, sd, joint = _partial(asked, some, (j,), x[:, None])
@@ -153,7 +153,7 @@ def effect2(
     grids = (TUNING.points_of_two if grid is None else grid,) * 2 if number else grid
     if len(grids) != 2:
         raise ValueError("grid: give a number, or a pair of lists, one for each column")
-    xs = [grid_of(asked, j, rows, one) for j, one in zip(at, grids)]
+    xs = [effect_grid(asked, j, rows, one) for j, one in zip(at, grids)]
     points = np.stack(np.meshgrid(*xs, indexing="ij"), axis=-1).reshape(-1, 2)
     shape = (xs[0].size, xs[1].size)
     mean, sd, joint = _partial(asked, some, at, points)
@@ -192,7 +192,9 @@ def sampled(rows: Array, n: Any, usual: int, random_state: Any) -> Array:
     return rows[np.sort(rng.choice(rows.shape[0], int(n), replace=False))]
 
 
-def grid_of(asked: AskedModel, j: int, rows: Array, grid: Any, *, quantiles: bool = False) -> Array:
+def effect_grid(
+    asked: AskedModel, j: int, rows: Array, grid: Any, *, quantiles: bool = False
+) -> Array:
     """Points of a grid as the model sees them, ascending unless given  (g,)."""
     own = asked.columns[j]
     number = isinstance(grid, (int, np.integer)) and not isinstance(grid, bool)

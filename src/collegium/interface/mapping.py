@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..maps.coordinates import coordinates_of, in_order
+from ..maps.coordinates import coordinates_of, map_order
 from ..maps.dataset import refuse_names
 from ..maps.grid import Grid, Side, on_grid
 from ..tables.encoding import Column
@@ -73,7 +73,7 @@ class MapColumns:
             return wanted
         if isinstance(wanted, np.timedelta64) or hasattr(wanted, "total_seconds"):
             return float(np.timedelta64(wanted) / np.timedelta64(1, "s"))
-        return in_order(_encoded(own, wanted), own.name)
+        return map_order(_encoded(own, wanted), own.name)
 
     def _slices(self, word: str, own: Column, column: int, wanted: Any) -> Side:
         if word != "by":

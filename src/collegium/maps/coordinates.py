@@ -34,7 +34,7 @@ def coordinates_of(asked: Any, rows: Array | None, name: str) -> Array:
             raise ValueError(f"{name}={asked!r}: give a step above 0")
         first, last = np.floor(low / step + ROUNDING), np.ceil(high / step - ROUNDING)
         return step * np.arange(first, first + _count(last - first, name))
-    return in_order(asked, name)
+    return map_order(asked, name)
 
 
 def _from_to(start: float, stop: float, step: float, name: str) -> Array:
@@ -54,7 +54,7 @@ def _count(steps: float, name: str) -> int:
     return int(steps) + 1
 
 
-def in_order(asked: Any, name: str) -> Array:
+def map_order(asked: Any, name: str) -> Array:
     """Check numbers that rise or fall from each to the next  (k,)."""
     try:
         values = np.asarray(asked, dtype=np.float64)
