@@ -17,7 +17,8 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
 #: words left out.
 BLOCK = re.compile(
     r"(?P<head><!-- cells: (?P<parts>\S+)(?: by (?P<column>-?\d+:?|name))?"
-    r'(?: only "(?P<only>[^"]*)")?(?: without "(?P<without>[^"]*)")? -->\n).*?(?P<tail><!-- end -->)',
+    r'(?: only "(?P<only>[^"]*)")?(?: without "(?P<without>[^"]*)")? -->\n)'
+    r".*?(?P<tail><!-- end -->)",
     re.DOTALL,
 )
 #: Where the words of a cell's name are separated: not within brackets.
