@@ -42,6 +42,7 @@ BETTER = {
     r"\bmight as well\b": "say what is better",
     r"\bof them that\b|\bof those who\b": "of the … that",
     r"\bone's own\b": "your own",
+    r"\b(?:needed|refused|wanted|allowed) are\b": "the subject first",
 }
 BANNED = {word: re.compile(rf"(?:{word})", re.IGNORECASE) for word in BETTER}
 
