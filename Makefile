@@ -75,6 +75,7 @@ help:
 	@echo "make bench-scale     rows on disk, 10^6 to 10^8: time, memory, accuracy (ARGS='--rows 100000000 --columns 4 --dask')"
 	@echo "make bench-ledger    a ledger of 10^6 rows: rows learnt per second, opening, forgetting (ARGS=)"
 	@echo "make gallery         the pictures of docs/plots.md (ARGS='--only map')"
+	@echo "make bench-service   the service under load, kills and bad requests (DATA=folder, ARGS='--parts load --seconds 600')"
 	@echo "make bench-optimise  Bayesian optimisation, ours and peers': best value against evaluations (ARGS=)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
@@ -283,6 +284,9 @@ bench-scale: $(VENV)/.installed
 
 bench-ledger: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.ledger $(ARGS)
+
+bench-service: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.service $(DATA) $(ARGS)
 
 bench-optimise: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.optimise --picture docs/pictures $(ARGS)

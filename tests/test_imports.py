@@ -18,10 +18,14 @@ ROOMS = (
     "answers", "errors", "learning", "averaging", "transforms", "members", "conformal",
     "explain", "maps", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "ledger",
-    "optimise", "diagnostics", "plots", "pages", "cli",
+    "optimise", "diagnostics", "plots", "pages", "service", "cli",
 )  # fmt: skip
 #: Modules beside the rooms, which the last of them use.
 BESIDE = {"cli": ("datasets", "metrics")}
+#: Libraries of single rooms.
+OWN_LIBRARIES = {
+    "plots": {"matplotlib"}, "cli": {"click"}, "service": {"starlette", "uvicorn"},
+}  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 
 
@@ -40,7 +44,7 @@ def test_rooms_import_only_from_rooms_before_them(room):
 
 def test_only_chosen_libraries_are_imported():
     for file in FILES:
-        more = {"plots": {"matplotlib"}, "cli": {"click"}}.get(file.room, set())
+        more = OWN_LIBRARIES.get(file.room, set())
         known = LIBRARIES | more | {"collegium"} | sys.stdlib_module_names
         for name in source.imports(file):
             assert name[0] in known, f"{file.place} imports {name[0]}"

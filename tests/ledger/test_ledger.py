@@ -806,7 +806,7 @@ def test_a_ledger_that_was_never_filled_is_begun_again(tmp_path, monkeypatch):
         Ledger(path)
     X, y = some_rows(100, 60)
     with monkeypatch.context() as few, pytest.raises(ValueError, match="at most 40"):
-        few.setattr("collegium.ledger.ledger.MOST_ROWS", 40)  # it fails in the midst of the rows
+        few.setattr("collegium.ledger.adding.MOST_ROWS", 40)  # it fails in the midst of the rows
         Ledger.of(fitted(), X, y, path=path, ids=["a"] * 30 + ["b"] * 30)
     with pytest.raises(FileNotFoundError):
         Ledger(path)
@@ -822,7 +822,7 @@ def test_a_ledger_that_is_not_closed_gives_up_its_lock_with_its_last_reference(t
 
 
 def test_too_many_rows_are_refused(ledger, monkeypatch):
-    monkeypatch.setattr("collegium.ledger.ledger.MOST_ROWS", 60)
+    monkeypatch.setattr("collegium.ledger.adding.MOST_ROWS", 60)
     filled(ledger, range(2))
     with pytest.raises(ValueError, match="at most 60 rows"):
         ledger.add(*some_rows(5))
@@ -836,3 +836,40 @@ def test_models_without_rows_answer_from_the_sum(tmp_path):
         for k in (0, 1, 3):
             other.partial_fit(*some_rows(k), chunk_id=named(k))
         assert same_answers(own.model(), other)
+
+
+def test_chunks_that_are_added_together_are_one_event_and_leave_the_state_of_single_ones(tmp_path):
+    rows = {f"c{k}": some_rows(k, 9 + k) for k in range(4)}
+    one = fresh(tmp_path / "one.clgdb", rows)
+    with one, Ledger(tmp_path / "all.clgdb", fitted()) as own:
+        batches = [{"X": X, "y": y, "id": id} for id, (X, y) in rows.items()]
+        assert own.add_all(batches) == [1] * 4 and own.lsn == 1
+        assert own.state == one.state and same_answers(own.model(), one.model())
+        assert own.add_all(batches) == [1] * 4 and own.lsn == 1  # they are there
+        refused = {}
+        batches = [
+            {"X": X, "y": y, "id": id} for id, (X, y) in (("c0", rows["c1"]), ("e", rows["c1"]))
+        ]
+        batches += [{"X": [[np.nan]], "y": [1.0]}, dict(batches[1])]
+        assert own.add_all(batches, refused=refused) == [-1, 2, -1, 2]
+        assert sorted(refused) == [0, 2] and "other rows" in str(refused[0])
+        before = own.state
+        with pytest.raises(ValueError, match="other rows"):
+            own.add_all([{"X": rows["c1"][0], "y": rows["c1"][1], "id": "f"}, batches[0]])
+        assert (own.state, own.lsn) == (before, 2)
+        assert own.verify()["state"] == before
+
+
+def test_a_model_of_rows_that_were_cut_before_is_that_of_a_ledger_opened_anew(tmp_path):
+    path = tmp_path / "cut.clgdb"
+    with fresh(path, {f"c{k}": some_rows(k) for k in range(4)}) as own:
+        own.model()
+        own.forget(rows={"c1": [2, 5]})
+        own.replace("c2", *some_rows(20, 7))
+        model, lsn = own.model_and_lsn()
+        assert lsn == own.lsn == 6
+        with Ledger(path) as other:
+            assert same_answers(model, other.model())
+        own.relearn()
+        with Ledger(path) as other:
+            assert same_answers(own.model(), other.model())

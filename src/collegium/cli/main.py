@@ -22,7 +22,7 @@ from .terminal import Terminal
 #: As `--help` lists them; others follow.
 ORDER = (
     "fit", "update", "predict", "score", "report", "info", "diff", "forget", "replace", "merge",
-    "as-of", "verify", "doctor", "demo",
+    "as-of", "verify", "serve", "doctor", "demo",
 )  # fmt: skip
 #: What a shell says of a process that wrote to a closed pipe, and of one that was told to end.
 CLOSED_PIPE, TERMINATED = 141, 143

@@ -14,6 +14,7 @@ from ..modelfile.arrays import sha256_of
 from ..modelfile.errors import ModelFileError
 from ..modelfile.files import versions
 from ..modelfile.parts import record_bytes, record_of_bytes
+from .cutting import CutRows
 from .errors import LedgerError
 from .state import State
 from .storage.chunks import ChunkEntry, ChunkTable
@@ -35,6 +36,7 @@ class LedgerFile:
         self._turn, self._db, self._types = RLock(), Database(path), tuple(types)
         self._state: State | None = None
         self._cached: tuple[str, Any] | None = None
+        self._cut = CutRows()
         try:
             if self._db.exists:
                 self._catch_up()
@@ -72,7 +74,7 @@ class LedgerFile:
             write_event(con, event)
             self._roles, self._template, self._kept = roles, template, False
             self._state = replace(state, lsn=0, head=event.hash, at=event.at)
-            self._stored, self._due = 0, False
+            self._stored, self._since, self._due = 0, 0, False
             if fill is not None:
                 fill(self)
 
@@ -125,6 +127,7 @@ class LedgerFile:
         self._stored, total = con.execute("SELECT lsn, state FROM snapshot").fetchone()
         total = record_of_bytes(total)
         tail = [one for one in entries if one.lsn > self._stored]
+        self._since = len(tail)
         if template.exact:
             total = template.plus(total, table.parts(tail))
         state = State.of(template.id, total, entries)
@@ -232,7 +235,7 @@ class LedgerFile:
         """Store the sum; earlier ones, which may have messages of forgotten rows, are deleted."""
         con.execute("DELETE FROM snapshot")
         con.execute("INSERT INTO snapshot VALUES (?, ?)", (state.lsn, record_bytes(state.total)))
-        self._stored = state.lsn
+        self._stored, self._since = state.lsn, 0
 
     def _erase(self) -> bool:
         """Erase the bytes of deleted rows, where that is due; False: it could not be done now."""
@@ -255,6 +258,11 @@ class LedgerFile:
     def chunks(self) -> list[ChunkEntry]:
         """List the chunks that count, in the order of their ids."""
         return self._catch_up().ordered()
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._db.path
 
     @property
     def state(self) -> str:
@@ -285,6 +293,12 @@ class LedgerFile:
         if names is None or keep is None:
             return None
         return (*names, *(() if target is None else (target,)), *keep)
+
+    @property
+    def kept_columns(self) -> tuple[str, ...]:
+        """Columns that are kept beside the inputs and the target."""
+        self._catch_up()
+        return self._roles.keep or ()
 
     @property
     def n_rows(self) -> int:

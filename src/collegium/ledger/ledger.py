@@ -14,7 +14,8 @@ from ..messages.probe import probe
 from ..messages.total import Total
 from ..modelfile.arrays import sha256_of
 from ..rows.ids import Id
-from . import audit, certificate, explaining, forgetting, merging
+from . import adding, audit, certificate, explaining, forgetting, merging
+from .adding import check_size
 from .certificate import Certificate
 from .core import LedgerFile
 from .forgetting import check_id
@@ -22,12 +23,10 @@ from .state import State
 from .storage.chunks import ChunkEntry, ChunkTable, make_kept
 from .storage.database import Database
 from .storage.events import Event, moment
-from .table import Columns, GivenRows, TableRoles, check_text
+from .table import GivenRows, TableRoles, check_text
 from .template import Template
 
 Array = np.ndarray
-#: Rows that a ledger holds at most: models read all of them into memory.
-MOST_ROWS = 3_000_000
 #: Chunks that may come before the sum is stored again: opening a ledger adds up their messages.
 TAIL = 64
 
@@ -143,36 +142,68 @@ class Ledger(LedgerFile):
         lsn : int
             The number of the event.
         """
+        one = {
+            "X": X, "y": y, "id": id, "source": source, "kept": kept,
+            "sample_weight": sample_weight, "exposure": exposure,
+        }  # fmt: skip
+        return self.add_all([one], at=at, reason=reason)[0]
+
+    def add_all(
+        self, batches: Sequence[Mapping[str, Any]], *, at: Any = None, reason: str = "",
+        refused: dict[int, ValueError] | None = None,
+    ) -> list[int]:  # fmt: skip
+        """Add several chunks as one event: all of them or none, and the disk is waited for once.
+
+        Parameters
+        ----------
+        batches : list of dicts
+            Each has the arguments of `add` of one chunk: X, y, id, source, kept, sample_weight,
+            exposure.
+        at, reason : as in `add`
+        refused : dict, default=None
+            Where it is given, chunks that are refused (by their place in `batches`) are put into
+            it with their errors, and the others are added; their number is then -1.
+
+        Returns
+        -------
+        lsns : list of int
+            The number of the event of each chunk: the same for all that are new.
+        """
         with self._turn:
             self._own()
-            first = self._roles.keep is None or not self._now.lsn
-            roles, rows, columns = self._roles.read(
-                X, y, sample_weight, exposure, kept, first=first
-            )
-            id = self._free_id() if id is None else check_id(id)
-            sha, known = rows.digest(columns), self._now.entries.get(id)
-            if known is not None:
-                return _same(known, sha)
-            return self._add(
-                roles, id, rows, columns, sha, check_text(source, "source"), at, reason
-            )
+            now = self._now
+            new = adding.NewChunks(self._roles, self._template, now, first=not now.lsn)
+            lsns = []
+            for place, one in enumerate(batches):
+                try:
+                    lsns.append(new.take(one, self._free_id))
+                except ValueError as error:
+                    if refused is None:
+                        raise
+                    refused[place] = error
+                    lsns.append(-1)
+            if new.chunks:
+                self._add(new, self._time(at), reason)
+            return lsns
 
-    def _add(
-        self, roles: TableRoles, id: Id, rows: GivenRows, columns: Columns, sha: str, source: str,
-        at: Any, reason: str,
-    ) -> int:  # fmt: skip
-        old, when = self._now, self._time(at)
-        _check_size(old.n + rows.n)
-        template = replace(self._template, names=roles.names)
-        named = template.checked(id, rows)
-        total = None if named is None else template.heard(old.total, [named])
-        entry = ChunkEntry(0, old.lsn + 1, id, when, self.site, source, rows.n, sha)
+    def _add(self, new: adding.NewChunks, at: Any, reason: str) -> int:
+        old = self._now
+        total = old.total
+        if new.template.exact:
+            total = new.template.heard(total, [one.named for one in new.chunks if one.named])
         with self._step() as con:
-            told = self._with_roles(con, roles, template)
-            entry = self._table(con).insert(entry, rows, columns)
-            told["chunks"] = [entry.listed()]
-            self._record(con, old.plus(total, entry), "add", reason, told, when)
-            if self._now.lsn - self._stored >= TAIL:
+            told = self._with_roles(con, new.roles, new.template)
+            table, entries = self._table(con), []
+            for one in new.chunks:
+                entry = ChunkEntry(
+                    0, old.lsn + 1, one.id, at, self.site, one.source, one.rows.n, one.sha256
+                )
+                entries.append(table.insert(entry, one.rows, one.columns))
+                self._cut.note(new.template, entries[-1], one.named)
+            told["chunks"] = [entry.listed() for entry in entries]
+            self._record(con, old.plus(total, *entries), "add", reason, told, at)
+            self._since += len(entries)
+            if self._since >= TAIL:
                 self._write_snapshot(con, self._now)
         return self._now.lsn
 
@@ -188,9 +219,9 @@ class Ledger(LedgerFile):
             self._kept = True
         return told
 
-    def _free_id(self) -> Id:
-        count = len(self._now.entries)
-        while (id := f"{self.site}/{count}" if self.site else count) in self._now.entries:
+    def _free_id(self, taken: Mapping[Id, Any]) -> Id:
+        count = len(taken)
+        while (id := f"{self.site}/{count}" if self.site else count) in taken:
             count += 1
         return id
 
@@ -237,6 +268,7 @@ class Ledger(LedgerFile):
                     "exactness": self._exactness,
                 }  # fmt: skip
                 self._record(con, lost.state, "forget", reason, told)
+                self._cut.keep_only(self._now.entries.values())
                 self._write_snapshot(con, self._now)
                 self._leave_no_trace()
             erased, events = self._erase(), self.events()
@@ -288,7 +320,7 @@ class Ledger(LedgerFile):
             old, sha = state.entries[id], rows.digest(columns)
             if old.sha256 == sha:
                 return old.lsn
-            _check_size(state.n - old.n + rows.n)
+            check_size(state.n - old.n + rows.n)
             self._template.checked(id, rows)
             with self._step() as con:
                 table = self._table(con)
@@ -331,7 +363,7 @@ class Ledger(LedgerFile):
             roles = self._roles, other._roles
             merging.check_alike(self._template, other._template, roles)
             new = merging.new_chunks(self._now, other._now)
-            _check_size(self._now.n + sum(chunk.n for chunk in new))
+            check_size(self._now.n + sum(chunk.n for chunk in new))
             with self._step() as con, other._looking() as source:
                 return self._merge(con, other, other._table(source), new, reason)
 
@@ -448,8 +480,9 @@ class Ledger(LedgerFile):
             for id, at in groups.items():
                 some = rows.take(at)
                 beside = {name: [v[i] for i in at] for name, v in columns.items()}
-                sha = some.digest(beside)
-                ledger._add(roles, id, some, beside, sha, source, None, "")
+                new = adding.NewChunks(roles, own, ledger._now, first=False)
+                new.put(id, some, beside, source)
+                ledger._add(new, ledger._time(None), "")
             told = {"rows": rows.n, "id": own.id}  # the basis was learnt from these
             ledger._record(ledger._db.con, ledger._now, "fitted", "", told)
 
@@ -470,14 +503,33 @@ class Ledger(LedgerFile):
         model : CommitteeRegressor or CommitteeClassifier
             A copy that does not change with the ledger. It is made once for each state.
         """
+        return self.model_and_lsn()[0]
+
+    def model_and_lsn(self) -> tuple[Any, int]:
+        """Make the model of `model()`, and tell the number of the last event that is in it.
+
+        Other threads may change the ledger while the model is made.
+
+        Returns
+        -------
+        model, lsn : CommitteeRegressor or CommitteeClassifier, and int
+        """
+        with self._looking() as con:
+            state, cached, template = self._now, self._cached, self._template
+            if cached is not None and cached[0] == state.head:
+                return explaining.copied(cached[1]), state.lsn
+            named, parts = [], []
+            if template.fitted:
+                named = self._cut.of(template, self._table(con), state.ordered())
+            else:
+                parts = self._table(con).parts(state.ordered())
+        if template.fitted:
+            made = template.put_together(named, state.total)
+        else:
+            made = template.fit(parts)
         with self._turn:
-            with self._looking() as con:
-                state, cached = self._now, self._cached
-                if cached is None or cached[0] != state.head:
-                    parts = self._table(con).parts(state.ordered())
-            if cached is None or cached[0] != state.head:
-                cached = self._cached = state.head, self._template.model(parts, state.total)
-            return explaining.copied(cached[1])
+            self._cached = state.head, made
+        return explaining.copied(made), state.lsn
 
     def as_of(self, when: Any) -> Any:
         """Make the model of the chunks that counted at a time, on the present basis.
@@ -627,22 +679,6 @@ class Ledger(LedgerFile):
         if path is not None:
             audit.write_json(path, found)
         return found
-
-
-def _check_size(n: int) -> None:
-    if n > MOST_ROWS:
-        raise ValueError(
-            f"a ledger holds at most {MOST_ROWS:,} rows, and this would make {n:,}: begin another, "
-            "or fit rows on disk (store=)"
-        )
-
-
-def _same(known: ChunkEntry, sha: str) -> int:
-    if known.sha256 != sha:
-        raise ValueError(
-            f"id={known.id!r} is a chunk of other rows: give another id, or replace that chunk"
-        )
-    return known.lsn
 
 
 def _labelled(ids: Any, n: int) -> dict[Id, Array]:

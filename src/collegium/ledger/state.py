@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,12 +52,13 @@ class State:
         """List the chunks in the order of their ids."""
         return [self.entries[key[1]] for key, _ in self.lines]
 
-    def plus(self, total: Total | None, one: ChunkEntry) -> State:
-        """Add one chunk."""
-        line = place(one.id), _line(one)
-        at = bisect_left(self.lines, line)
-        lines = (*self.lines[:at], line, *self.lines[at:])
-        return replace(self, total=total, entries={**self.entries, one.id: one}, lines=lines)
+    def plus(self, total: Total | None, *new: ChunkEntry) -> State:
+        """Add chunks."""
+        lines = list(self.lines)
+        for one in new:
+            insort(lines, (place(one.id), _line(one)))
+        entries = {**self.entries, **{one.id: one for one in new}}
+        return replace(self, total=total, entries=entries, lines=tuple(lines))
 
     def changed(
         self, total: Total | None, gone: Sequence[Id] = (), new: Sequence[ChunkEntry] = ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
+from contextlib import suppress
 from pathlib import Path
 
 try:
@@ -13,6 +16,8 @@ except ImportError:  # not on Windows
 ROOT = Path("/")
 #: Files of limits, below the folder of a cgroup: version 2, and version 1.
 UNIFIED, OF_MEMORY = "memory.max", "memory.limit_in_bytes"
+#: The number of M_ARENA_MAX in malloc.h of glibc, and of arenas.
+ARENA_MAX, ARENAS = -8, 2
 
 
 class LimitError(ValueError):
@@ -89,3 +94,18 @@ def refuse_beyond_machine(needed: float, what: str, remedy: str) -> None:
 def in_words(count: float) -> str:
     """Format a number of bytes."""
     return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"
+
+
+def few_arenas() -> None:
+    """Let threads share arenas, where the C library has them: each keeps what it once took."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(ARENA_MAX, ARENAS)
+
+
+def give_back(first: bool) -> None:
+    """Free the last model, and give its memory back; `first`: what is there now will stay."""
+    gc.collect()
+    if first:
+        gc.freeze()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,0 +1,1 @@
+"""The service under load, under kills and under bad requests: `make bench-service`."""
