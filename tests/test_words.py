@@ -24,7 +24,7 @@ BETTER = {
     r"not dear|\bdear\b": "cheap, expensive",
     r"held up to": "compared with",
     r"(?:gaps|missing values) are told": "accepted",
-    r"\b(?:is|are|was|were) told (?:by|of|from|to)\b": "estimated from, given",
+    r"\b(?:is|are|was|were) told (?:by|of|from)\b": "estimated from, given",
     r"(?:most|least|less|more) telling": "informative",
     r"\bknows? more than it\b": "accounts for",
     r"\bwho answers\b|\bspeaks? for\b": "choose the predictor",
