@@ -7,6 +7,7 @@ OUT    ?= .
 BENCH  ?= .venv-bench
 OLDEST ?= .venv-oldest
 ENGINES ?= .venv-engines
+DOCS    ?= .venv-docs
 WORKS  ?= .venv-works
 # Options of `make bench`: names of data sets and of methods, all where empty; further arguments.
 SETS    ?=
@@ -42,6 +43,7 @@ help:
 	@echo "make lint            ruff and mypy"
 	@echo "make check           ruff, mypy and the tests: what continuous integration runs"
 	@echo "make wheel           build a wheel into dist/, install it into a fresh environment, import it"
+	@echo "make docs            the site, in build/site: pages, API and executed examples (ARGS='-D plot_gallery=0': none run)"
 	@echo "make house           the shape of the code in numbers (ARGS='--before other/src/collegium')"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
@@ -95,6 +97,12 @@ $(ENGINES)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --upgrade pip
 	$(ENGINES)/bin/python -m pip install --quiet --editable ".[test,dask,ray,spark]"
+	@touch $@
+
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[docs]"
 	@touch $@
 
 $(WORKS)/.installed: pyproject.toml
@@ -177,6 +185,11 @@ wheel:
 	cd build && venv/bin/python -c "import collegium; print(collegium.__version__, collegium.CommitteeRegressor())"
 	build/venv/bin/collegium --version
 
+# Warnings are errors, and names that nothing is known of are warnings. Two examples at a time.
+docs: $(DOCS)/.installed
+	OPENBLAS_NUM_THREADS=1 $(DOCS)/bin/python -m sphinx -W --keep-going -n -q -b html $(ARGS) docs build/site
+	$(DOCS)/bin/python docs/_site/offline.py build/site
+
 house: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.house $(ARGS)
 
@@ -226,6 +239,7 @@ papers: paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007
 
 paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007: paper-%: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.papers.$* $(DATA) --out $(OUT) $(ARGS)
+	$(BIN)/python -m benchmarks.papers.pages
 
 bench-coverage: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.coverage $(ARGS)
@@ -287,4 +301,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(WORKS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) $(DOCS) $(WORKS) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png docs/gallery docs/api

@@ -65,6 +65,8 @@ print(np.abs(model.predict(X_new) - score[400:]).mean())
 """
 HEAD = (
     "# Classes, counts and outliers\n\n"
+    "Labels, counts, waiting times and targets with outliers have a likelihood of their own. First "
+    "in code, then measured beside other libraries.\n\n"
     + EXAMPLES
     + """
 Written by `make bench-classes`; not edited by hand. Every line was measured in a process of its

@@ -246,8 +246,8 @@ class LocalPredictor(Predictor):
         return predict_each([self], Xs, engine)[0]
 
     def left_out(self, own: Array, X: Array, label: Array | None = None) -> Prediction:
-        """Predict rows of these numbers, each from the k nearest of the others; without those of
-        them that have the same label (h,), where labels are given.
+        """Predict rows by their numbers, each from the k nearest of the others; where labels (h,)
+        are given, without rows of the same label.
 
         The belief about the anchors has seen the row, as one among all.
         """

@@ -236,7 +236,7 @@ class CommitteeClassifier(Classifier):
         *,
         chunk_id: int | str | None = None,
     ) -> Self:
-        """Learn from more rows; each new chunk meets the present belief once.
+        """Learn from more rows; each new chunk is approximated once, given the present belief.
 
         Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
         from rows of one class, and kernel, anchors and scale are relearnt, from the rows that

@@ -40,7 +40,7 @@ Array = np.ndarray
 
 @dataclass(eq=False, repr=False)
 class CommitteeRegressor(Regressor):
-    """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
+    """Gaussian-process regression by a Bayesian committee, for 10 to 10⁸ rows.
 
     Most people need three calls::
 
@@ -48,116 +48,47 @@ class CommitteeRegressor(Regressor):
         mean, std = model.predict(X_new, return_std=True)
         lower, upper = model.predict_interval(X_new, coverage=0.9)
 
-    Chunks of rows send Gaussian messages about the function at shared anchors; the messages
-    add up. Each prediction is corrected by the raw rows nearest to it. Where all rows fit one
-    chunk this is the exact Gaussian process.
+    Chunks of rows send Gaussian messages about the function at shared anchors, and the messages
+    add up. Each prediction is corrected by the raw rows nearest to it. Up to 2,000 rows this is
+    the exact Gaussian process. More about every argument: docs/arguments.md.
 
     Parameters
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
-        Family and starting point, in the units of X and y. None: a Matérn or squared
-        exponential, or from 500 rows on a sum of two of these: the smoothest and simplest that
-        predicts held-out rows about as well as the best, by log density and squared error
-        together; up to 500 rows by evidence. With much noise, a sum of two Matérns 1/2, where
-        neighbours in some of the columns agree much better than a small sample suggests. One
-        length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
-        their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
+        Family and starting point, in the units of X and y; length scales and variances are
+        learnt. None: Matérn, squared exponential or a sum of two, chosen on held-out rows.
     likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
-        The distribution of y given the function. "poisson": y ≥ 0 are counts (fractions raise a
-        warning), the function is the log of their rate, and the prior expects the mean rate.
-        "exponential": y > 0 are waiting times, the function is the log of their mean. "gamma":
-        y > 0 with a constant relative spread, which is learnt. "beta": 0 < y < 1 with a precision
-        that is learnt, the function is the logit of the mean. "student-t": noise with heavy tails,
-        so that outliers count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for
-        others, of 2 or less with infinite standard deviations, where intervals still hold); y is
-        centred and scaled by medians. Objects are those of `collegium.likelihoods`; one of your
-        own, derived from `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a
-        free parameter of it is learnt: try it with `likelihoods.check` first.
-        All but "gaussian" are Laplace approximations, for one output.
+        The distribution of y given the function; an object of `collegium.likelihoods` or your own.
     inference : {"auto", "inductive", "transductive", "cg"}, Inductive, Transductive or CG
-        "inductive": shared anchors with local correction. "auto", the default: the same, and in
-        `fit` some steps of conjugate gradients refine the means, where rows beyond the nearest ones
-        matter, held-out rows gain, and it takes no more than about half of a fit's work (up to some
-        20,000 rows), or `limits` leave the time. "transductive": the joint
-        Bayesian committee machine over the queries of each call (better with many queries, and
-        dependent on them); `collegium.Transductive(query_size, screening)` says of how many, and
-        how exactly. "cg": as "inductive", and conjugate gradients go on to the means of the exact
-        Gaussian process on all rows; variances stay the committee's. `fit` only. O(n²) for the
-        preconditioner and each of about ten iterations, O(n) for a query.
-        `collegium.CG(tol, max_iter)` says when to stop. With likelihoods other than "gaussian",
-        `collegium.Inductive(sweeps)` and `Transductive(sweeps=…)` say how often chunks are
-        approximated again.
+        "inductive": anchors and nearest rows; "auto": the same, with means refined where it pays.
+        "transductive": the joint committee over the queries of each call. "cg": the means of the
+        exact Gaussian process on all rows, by conjugate gradients.
     chunks : "auto", int, {"balanced", "kmeans", "random", "time"}, array of n labels or Chunks
-        How rows are cut into chunks. A number: rows in a chunk; "auto": all of up to 2000 rows,
-        otherwise 500 (transductive: 1000). A rule: how rows are dealt to chunks of that size, by
-        default "balanced": halves, and halves of these, across their widest direction. Labels: one
-        per row, in `fit`, by which rows can be forgotten; a stream is cut as it comes.
-        `collegium.Chunks(size, rule)`: both.
+        Rows per chunk, how rows are dealt to chunks, or labels by which rows can be forgotten.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
-        Anchors shared by all chunks: their number, themselves, or `collegium.Select(rule, m)` for
-        another rule than k-means (see `select_anchors`). "auto": twice the effective degrees
-        of freedom of the rows, between 20 and 200 (500 where n_local=0) and not above a tenth of
-        the rows.
+        Their number, themselves, or a rule; "auto": twice the effective degrees of freedom.
     noise : {"auto", "constant", "varying"}, float or array of p, default="auto"
-        "constant": learnt, and the same everywhere. "varying": errors of y about the means are
-        Student's t with a scale that depends on x, on the predicted mean and standard deviation
-        and on the errors of the nearest rows, learnt from held-out rows. "auto": that, where
-        it raises their density. A number is the noise variance in the units of y squared,
-        and kept (one number is that of every output); outputs j share the kernel in proportion:
-        f_j ~ GP(0, kernel · noise[j]/noise[0]).
+        "constant": one noise variance, learnt. "varying": errors whose size depends on x, with
+        heavy tails, learnt from held-out rows; "auto": that where it helps. A number is kept.
     n_local : int, "auto", "nearest" or AnswerTime, default="auto"
-        Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
-        learn from (and 1,000 of a stream). "nearest": 100 + 50 per input column, at most 400.
-        "auto": queries near each other share rows, factorised once (cells), where held-out rows
-        lose less than .005 in log density and .5 % in RMSE by that; otherwise as "nearest".
-        `collegium.AnswerTime(milliseconds, memory)`: CPU time that mean and standard deviation of
-        a row may take; of the methods that are fast enough `fit` chooses the one with the highest
-        held-out log density, and prepares it. Set after `fit`, it acts on the next answers. See
-        docs/answers.md.
+        Nearest rows that correct a prediction; 0: none, and no rows are kept. "auto": rows shared
+        by cells of queries where that is as good; `AnswerTime`: the best within a time per row.
     learn : {"auto", "average", "anchored"}, bool or Learn, default="auto"
-        True: learn the hyperparameters by the evidence of some clusters of rows, as independent
-        chunks. "anchored": then go on by the evidence of the whole committee with its anchors
-        (all rows; best with `n_local=0`). "average": predictions are averaged over
-        hyperparameters, of models with a common length scale and of models with one per column:
-        for few rows, in `fit` only.
-        "auto": that up to 600 rows, if neither kernel nor noise is given, and else True. False:
-        take `kernel` and `noise` as they are. `collegium.Learn(how, n_starts)`: from several
-        starting points.
+        True: learn hyperparameters by evidence. "average": average over them; "auto": that up to
+        600 rows. "anchored": by all rows with their anchors. False: keep `kernel` and `noise`.
     trend : None, "linear", column or list of columns, default=None
-        A level and slopes beside the kernel, of all or some columns, so wide that the data alone
-        set them: extrapolation follows the line. See docs/priors.md. None: in a series, a column of
-        dates or a single column of regular times, a trend and seasons are looked for if kernel is
-        None too. See docs/seasons.md.
+        A line beside the kernel. None: a trend and seasons are looked for where rows are a series.
     transforms : {"auto", "log", "yeo-johnson", "rank"}, None or Transform, default="auto"
-        Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
-        intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
-        skewed y the one by which held-out rows are clearly denser, and means better; none where
-        kernel, noise or anchors are given. Very skewed columns of X are taken as normal scores,
-        where held-out rows gain; `collegium.Transform(y, X)` sets both, None neither. Gaussian
-        likelihood only; one for each output.
+        A monotone transform of y, by default where held-out rows are clearly better predicted.
     members : {"auto", "trees"}, None or regressor, default="auto"
-        Other opinions about the mean, which count where the committee is unsure and held-out rows
-        gain by it. "auto": boosted trees (scikit-learn's), from 600 rows on, where the model is
-        otherwise left to us; "trees": in any case that held-out rows gain by them. A regressor of
-        your own: a copy is fitted to rows that are not held out, to columns of numbers and
-        standardised y; one that is fitted already must not have seen these rows. Error bars are
-        learnt for the means with members; the variance of the function stays the committee's. See
-        docs/members.md.
+        Other opinions about the mean: boosted trees or a regressor of yours, weighed on held-out
+        rows.
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
-        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
-        others are given by name or position. None: none, and words are refused.
+        Columns whose values are levels, equal or not; by default words and categorical types.
     limits : None, float, str or Limits, default=None
-        A number: about how many seconds of wall time a call of `fit` may take (with other
-        likelihoods than "gaussian": learning, and no more than that), by estimate and with an eye
-        on the clock. Little time: fewer rows to learn from and to check the error bars with, fewer
-        anchors. Time to spare: means refined with `inference="auto"`, as far as it goes (not in a
-        stream). What passes over all rows once is always done. The result depends on the machine.
-        A text such as "2GB": bytes that a fit may take beyond the rows as given, by default what
-        the machine has. Fewer anchors are chosen to keep it; what cannot is refused at the start.
-        `collegium.Limits(time, memory)`: both.
+        Seconds that a call of `fit` may take, about, or memory such as "2GB".
     store : path, default=None
-        A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
-        model from then on, which finds the nearest rows there. See docs/files.md.
+        A folder for rows that do not fit into memory.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
     n_jobs : int, default=None
@@ -165,52 +96,30 @@ class CommitteeRegressor(Regressor):
     random_state : int, RandomState or None
         Seed of all random choices.
     verbose : int, default=0
-        1: say what will take how long, what is chosen and done, with a bar for long work.
+        1: say what is chosen and done, and how long it will take.
 
     Attributes
     ----------
-    kernel_, noise_ : those used, in the units of X and y, transformed where they are (of counts the
-        kernel is of the log rate, and the noise is None; with "student-t" the noise is σ²).
+    kernel_, noise_ : those used, in the units of X and y (transformed, where they are).
     target_transform_, input_transform_ : the kinds of transforms used; None: none.
-    likelihood_, n_sweeps_, change_ : of likelihoods other than "gaussian": that used, how often
-        chunks were approximated, and how much messages moved at last.
-    anchors_ : array of shape (m, d); none where the model is an exact GP. Transductive: points
-        that pad small sets of queries, and that the evidence is of.
+    likelihood_, n_sweeps_, change_ : for other likelihoods than "gaussian": the one used, and how
+        often and how closely messages were approximated.
+    anchors_ : array of shape (m, d); none where the model is an exact Gaussian process.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_, chunk_size_, n_local_, query_size_ : the number of chunks, and the sizes used.
-    residuals_ : array, of refined means: relative residuals before each iteration and at last.
-    answer_ways_ : ways of answering that `AnswerTime` was chosen from, with what they are worth.
+    residuals_ : array, of refined means: relative residuals before each iteration and at the end.
+    answer_ways_ : ways of answering that `AnswerTime` was chosen from, with their scores.
     stream_ : how well rows of a stream were predicted before they were learnt from.
-    conformal_ : rows of `calibrate`; there is none before it was called, and after `fit`.
+    conformal_ : rows of `calibrate`, once it was called.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times relearnt.
     feature_importances_ : array, the share of the function's variance that each column explains.
-    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
-        sample of at most 1000: how many anchors or query points a committee wants.
+    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000).
 
     Notes
     -----
-    Several outputs share the kernel and the ratio of noise to signal; where these differ, give
-    each its own model. Weights mean repetition; hyperparameters are learnt with weights of mean
-    one, because equal copies of a row would say that there is no noise.
-
-    The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
-    learnt by evidence with weak priors, then scaled (and the noise raised) where held-out rows
-    show that the error bars need it. The noise takes up what the kernel cannot describe.
-
-    A stream waits in an exact GP, relearning as it grows, until there are 2000 rows (or
-    the size of `chunks`, if given); the call that crosses that line takes seconds. Each call
-    predicts some of its rows first: `stream_` tells how well, a `StreamWarning` that error bars
-    stopped covering. With `n_local=0` anchors are appended where inputs are new, which is exact;
-    above the budget (`anchors`, or 500) the least informative are dropped, and where a sample of
-    2,000 rows asks for it hyperparameters are relearnt: approximations, since earlier messages
-    stay. Then the order of rows matters. Anchors given as an array stay. The scale of errors is
-    relearnt where rows are four times as many (n_local=0: from the last 1,000 that were predicted
-    first) and given up where rows lose by it, so it depends on the order of calls.
-
-    Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
-    rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)
-    and 8nm bytes, which are kept for the next where they are no more than 256 MiB. `n_local=0`
-    costs O(m²), and means without their standard deviations O(m).
+    Cost of `fit`: O(n m²) for n rows and m anchors. A prediction costs O(k² m) for k nearest
+    rows, or less by cells; see docs/answers.md. Error bars: docs/errors.md. Streams:
+    docs/streams.md. Tables with words, dates and missing values: docs/tables.md.
 
     Examples
     --------

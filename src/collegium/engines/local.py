@@ -59,7 +59,7 @@ class Threads(Serial):
 def share(engine: Any, n: int, most: int) -> int:
     """Queries per batch, in whole tiles: `most`, or fewer where some workers would have none.
 
-    Batches change no bit of an answer (`numerics.tiles`). An engine of one's own may not say how
+    Batches change no bit of an answer (`numerics.tiles`). An engine of your own may not say how
     many workers it has.
     """
     each = -(-n // (TILE * getattr(engine, "n_jobs", 1))) * TILE

@@ -146,7 +146,7 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         n : int
-            The number of rows. Columns are "label" and, for each class, "probability_" and its
+            The number of rows. Columns are "label" and, for each class, `probability_` and its
             name.
         """
         check_is_fitted(self)

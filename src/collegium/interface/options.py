@@ -161,7 +161,7 @@ class CG(Options):
     Parameters
     ----------
     tol : float, default=0.01
-        Residual, relative to y, at which they stop. The committee answers for what is left, so
+        Residual, relative to y, at which they stop. The committee predicts the rest, so
         a residual of a few hundredths moves few means by more than a tenth of their error.
     max_iter : int, default=100
         Iterations, at most.

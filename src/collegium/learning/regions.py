@@ -122,8 +122,8 @@ def cut_regions(kernel: Kernel, rows: Rows) -> list[Region]:
     """Cut regions out of rows, smallest first; every second one at an edge.
 
     A region is the rows nearest to one of them, in the metric of the kernel: to any row, or to
-    the farthest in a random direction. How far is told by ranks in each column: values of a few
-    rows, however far from the others, make them no more than the last.
+    the farthest in a random direction. Distance is measured in ranks of each column, so
+    that a few rows far away from all others are merely the last ones.
     """
     t, rng = TUNING.regions, np.random.default_rng(0)
     rows = rows.take(evenly_spaced(rows.w.size, t.sample))

@@ -60,7 +60,7 @@ class ChunkIds:
 
     @classmethod
     def of(cls, ids: Iterable[Id], *, given: bool = True, counted: Iterable[Id] = ()) -> ChunkIds:
-        """List ids; `counted`: those of them that were not given by the user."""
+        """List ids; `counted`: those that were not given by the user."""
         numbers, names = set[int](), set[str]()
         for id in ids:
             names.add(id) if isinstance(id, str) else numbers.add(id)

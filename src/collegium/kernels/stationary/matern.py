@@ -2,7 +2,7 @@
 
 Each is given by two functions of one squared scaled distance D, which are compiled into the loops
 over rows: k = value(variance, D), and terms(K̄ · variance, D), which are K̄ ∂K/∂ log variance and
-K̄ ∂K/∂D. The leaves are told by the smoothness ν which of them is meant.
+K̄ ∂K/∂D. The smoothness ν says which of the leaves is meant.
 """
 
 import math

@@ -109,7 +109,7 @@ def class_bars(found: JudgedClasses) -> str:
         text = f"The probabilities are nearly right: they are off by {off} on average"
     else:
         gap = float(np.mean(found.level) - np.mean(found.inside))
-        word = "too sure" if gap > SMALL else "too timid" if gap < -SMALL else "not right"
+        word = "overconfident" if gap > SMALL else "underconfident" if gap < -SMALL else "not right"
         text = f"The probabilities are {word}: they are off by {off} on average"
     odd = found.odd_parts
     if not odd:
