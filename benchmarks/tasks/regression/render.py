@@ -62,6 +62,10 @@ NOTES = {
     "quoted, not rerun.",
     "pol": "y has eleven different values; densities of discrete y are those of its steps "
     "(docs/errors.md), which normals of the peers do not have.",
+    "keggdirected": "Three rows in four are copies of others, nine in ten of these with the same y "
+    "too, so that most test rows are also training rows: methods that remember rows are ahead, and "
+    "collegium does not take copies as evidence that there is no noise. The next table excludes "
+    "them.",
     "heaton_satellite": "Heaton et al. (2019) report, on this split, RMSE 1.53 (SPDE), 1.64 "
     "(NNGP), 1.68 (LatticeKrig) and 2.08 (laGP), quoted, not rerun.",
 }

@@ -58,6 +58,7 @@ def _million(arrays: dict[str, Array], seed: int = 0) -> Split:
 RULES: dict[str, Callable[..., Split]] = {
     "abalone": _abalone,
     "wine_red_distinct": _distinct,
+    "keggdirected_distinct": _distinct,
     "heaton_satellite": _published,
     "chm_simes": _million,
 }
