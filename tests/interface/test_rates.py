@@ -21,6 +21,7 @@ from collegium import (
 from collegium.interface.streams import rates as module
 from collegium.interface.streams.rates import Rates, bounded_log_density, changed, check_rates
 from collegium.online.gp import OnlineGP, Rules
+from collegium.online.tuning import TUNING
 from collegium.rows.rows import Rows
 from estimator_cases import assert_plain, queries
 
@@ -194,7 +195,8 @@ def test_each_rate_is_the_estimator_of_that_rate(system):
         assert both.forgetting_ == rate
         if system == "online" and rate < 1.0:  # fewer points and steps than alone
             gp, targets = both.model_.gp, both.model_.targets.forward(y[:, None])
-            assert gp.rules == Rules(budget=15, novelty=gp.rules.novelty, forgetting=FAST, step=0.2)
+            step = TUNING.coarse_step
+            assert gp.rules == Rules(15, gp.rules.novelty, forgetting=FAST, step=step)
             alone = OnlineGP.start(gp.kernel, gp.likelihood, 2, 1, gp.rules)
             for part in np.split(np.arange(250), 5):
                 alone = alone.add(X[part], targets[part])[0]
@@ -336,12 +338,12 @@ def test_learnt_hyperparameters_and_errors_follow_too():
         forgetting="auto", noise="auto", budget=20, learn_rows=60, random_state=0
     )
     fed(model, X, y, size=70, first=60)
-    assert model.model_.rates == (1.0, 0.995, 0.98) and model.model_.n_restarted > 0
+    assert model.model_.rates == (1.0, 0.995, 0.98, 0.95) and model.model_.n_restarted > 0
     lower, upper = model.predict_interval(X[600:])
     assert 0.85 < np.mean((lower <= y[600:]) & (y[600:] <= upper))
     words = model.summary()
     assert f"forgetting  {model.forgetting_:.4g}: " in words
-    assert "followed among 1, 0.995, 0.98; begun again" in words
+    assert "followed among 1, 0.995, 0.98, 0.95; begun again" in words
     assert f"forgetting={model.forgetting_:.4g}" in str(model.stream_)
 
 

@@ -35,7 +35,7 @@ class FilterTuning:
     guess_rows: int = 500  # rows for a first guess of hyperparameters
     least_noise: float = 1e-10  # least noise variance, relative to the prior variance
     memories: float = 10.0  # with forgetting, relearn after this many times its memory
-    rates: tuple[float, ...] = (1.0, 0.98)  # of forgetting="auto"
+    rates: tuple[float, ...] = (1.0, 0.995, 0.98)  # of forgetting="auto"
     rested: int = 200  # a rate is relearnt from its sums after it was followed for so many rows
     compared: int = 100  # rows between two comparisons of rates, each of which needs a posterior
     # errors

@@ -190,10 +190,11 @@ class OnlineGPClassifier(Classifier):
         units of the posterior spread, α²/(Q + C), or absolutely, |α|/Q.
     forgetting : float, "auto" or tuple of floats, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for classes that drift. (Applied
-        in steps of at most 2 %.) "auto": models with λ = 1, 0.995 and 0.98 run side by side, and
-        the one that has predicted the last rows best is followed; up to 2.6 times the time. A
+        in steps of at most 2 %.) "auto": models with λ = 1, 0.995, 0.98 and 0.95 run side by side;
+        the one that has predicted the last rows best is followed. Usually twice the time, more
+        where the basis is large. A
         tuple, such as (1.0, 0.99), the largest first: these rates. (All but the first
-        have a `budget` of 2/(1 − λ) at most, and steps of at most 20 %.)
+        have a `budget` of 2/(1 − λ) at most, and steps of at most 35 %.)
     learn : bool, default=True
         Learn one factor of the kernel's variances and one of its length scales by the evidence
         of the first rows, and relearn them from a sample of the stream where labels surprise.

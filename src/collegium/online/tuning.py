@@ -13,9 +13,9 @@ class OnlineTuning:
     forget_step: float = 0.02  # most that one step of forgetting takes from the sum of messages
     # of several rates the faster ones cost no more than the slowest: coarser steps, and no more
     # points than this many times the rows that they remember
-    coarse_step: float = 0.2
+    coarse_step: float = 0.35
     points: float = 2.0
-    rates: tuple[float, ...] = (1.0, 0.995, 0.98)  # of forgetting="auto"
+    rates: tuple[float, ...] = (1.0, 0.995, 0.98, 0.95)  # of forgetting="auto"
     checked: int = 64  # rows of a call whose errors are kept, evenly spaced
     # relearning
     window: int = 250  # rows between two checks of the log density
