@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ..ledger.errors import LedgerError
+from ..pages.making import report as report_on
 from .given import (
     as_numbers,
     check_value,
@@ -157,8 +157,6 @@ async def explanation(service: Service, body: Mapping[str, Any], rows: list) -> 
     as_numbers(served.model, rows)  # refuses what is wrong with them
     X = as_table(served, rows)
     if by == "columns":
-        if not hasattr(served.model, "explain"):
-            raise Refusal(501, "this release does not explain predictions by columns")
         own = await service.slowly(lambda: served.model.explain(X))
         told = {"values": np.asarray(own.values).tolist(), "base": np.asarray(own.base).tolist()}
         return {"explanation": {"by": by, "columns": served.shape.names, **told}}
@@ -353,10 +351,6 @@ async def as_of(service: Service, request: Request) -> Response:
 
 async def report(service: Service, request: Request) -> Response:
     """Write a report on rows that were predicted before they were learnt."""
-    package = import_module(__package__.partition(".")[0])
-    make = getattr(package, "report", None)
-    if not callable(make):
-        raise Refusal(501, "this release does not write reports")
     served, last = service.batcher.present(), list(service.scores.last)
     if len(last) < 30:
         words = f"a report needs 30 rows that came after the start, and {len(last)} were scored"
@@ -364,7 +358,7 @@ async def report(service: Service, request: Request) -> Response:
     rows: list[Any] = [one.row for one in last]
     y = np.array([one.y for one in last])
     X = as_table(served, rows)
-    found = await service.slowly(lambda: make(served.model, X, y))
+    found = await service.slowly(lambda: report_on(served.model, X, y))
     return HTMLResponse(found.html, headers=CLOSED)
 
 
