@@ -209,11 +209,26 @@ def test_models_without_covariances_have_the_mean_of_sds(gp):
         ({"n_rows": 0}, "n_rows=0"),
         ({"level": "mean"}, "level='mean'"),
         ({"output": 1}, "output=1: the model has 1 output"),
+        ({"random_state": "x", "n_rows": 5}, "random_state='x'"),
     ],
 )
 def test_bad_arguments_are_named(gp, given, word):
     with pytest.raises(ValueError, match=word):
         effect(gp, X, **{"column": 0, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"columns": 1}, "columns=1: give two columns"),
+        ({"columns": (0, 0)}, "give two different columns"),
+        ({"grid": 2.5}, "grid: give a number, or a pair"),
+        ({"grid": ([0.0],)}, "grid: give a number, or a pair"),
+    ],
+)
+def test_bad_arguments_of_two_columns_are_named(gp, given, word):
+    with pytest.raises(ValueError, match=word):
+        effect2(gp, X, **{"columns": (0, 1), **given})
 
 
 def test_models_of_others_are_refused():
