@@ -382,6 +382,27 @@ def test_rows_that_moved_a_prediction_by_their_weights(gp):
         assert_allclose(found.data[i].astype(float), X[most], rtol=1e-9)
 
 
+def test_rows_that_moved_a_prediction_of_transformed_y_in_its_units():
+    """Medians are exp(wᵀ log y): a row i moves them by its factor, and its weight is the
+    derivative by yᵢ."""
+    y = np.exp(2.0 * Y)
+    model = rbf(transforms="log").fit(X, y)
+    assert model.model_.warping.target_kinds == "log"
+    logs = CommitteeRegressor(model.kernel_, noise=model.noise_, learn=False).fit(X, np.log(y))
+    found = model.explain(X[:3]).nearest
+    median = np.exp(logs.predict(X[:3]))
+    object.__setattr__(TUNING, "rows_near", 70)
+    try:
+        plain = logs.explain(X[:3]).nearest
+    finally:
+        object.__setattr__(TUNING, "rows_near", 5)
+    for i in range(3):
+        k = [np.argmin(np.abs(plain.y[i] - np.log(own))) for own in found.y[i]]
+        assert_allclose(found.moved[i], median[i] * (1.0 - np.exp(-plain.moved[i, k])), rtol=1e-6)
+        assert_allclose(found.weight[i], plain.weight[i, k] * median[i] / found.y[i], rtol=1e-6)
+    assert (np.diff(np.abs(found.moved), axis=1) <= 0.0).all()
+
+
 def test_rows_near_a_prediction_of_a_committee(many):
     """The weight of a row is how much the prediction changes with its y, anchors left as they
     are; what nearest rows add to the prediction of the anchors is the sum of what they moved."""
