@@ -121,3 +121,9 @@ def test_rolling_figures_are_means_over_the_last_rows():
         assert_allclose(share, inside[last - 40 : last].mean())
         assert_allclose(mean, density[last - 40 : last].mean())
     assert_allclose((found.low, found.high), slow_band(40, 0.9, 0.025))
+
+
+def test_windows_without_rows_are_refused():
+    for n, window, word in ((0, None, "inside has no rows"), (5, 0, "window=0: give a positive")):
+        with pytest.raises(ValueError, match=word):
+            rolling_figures(np.ones(n, dtype=bool), np.zeros(n), 0.9, window=window)

@@ -1,6 +1,7 @@
 """Regions and slabs: every row is in one region, planted faults are found, chance is not."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from collegium.diagnostics import coverage_by_region, split_regions, worst_slab
@@ -86,3 +87,12 @@ def test_what_is_measured_is_right_by_chance():
 def test_too_few_rows_or_no_column_give_no_slab():
     assert worst_slab(rows(99), np.ones(99, bool), 0.9) is None
     assert worst_slab(np.ones((200, 2)), np.ones(200, bool), 0.9) is None
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_slabs_are_those_of_any_unit(unit):
+    X = rows(400, 5)
+    inside = np.random.default_rng(5).uniform(size=400) < np.where(X[:, 1] > 0.8, 0.3, 0.9)
+    one, other = (worst_slab(each, inside, 0.9) for each in (X, X * [1.0, unit, 1.0]))
+    assert other.direction.tolist() == one.direction.tolist() == [0.0, 1.0, 0.0]
+    assert (other.low, other.high, other.measured) == (one.low, one.high, one.measured)
