@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium.diagnostics import coverage_by_region, split_regions, worst_slab
-from collegium.diagnostics.regions import rule_words
+from collegium.diagnostics.regions import _furthest, rule_words
 
 NAMES = ("a", "b", "c")
 
@@ -97,3 +97,18 @@ def test_slabs_are_those_of_any_unit(unit):
     assert_allclose(other.direction, one.direction, rtol=1e-12)
     assert one.measured.n
     assert (other.low, other.high, other.measured) == (one.low, one.high, one.measured)
+
+
+def test_windows_of_tied_rows_are_compared_by_their_standard_errors():
+    """|Σ away|/√n of every window, one by one: the longest tie is not the furthest by its size."""
+    rng = np.random.default_rng(2)
+    p = np.repeat(np.arange(9.0), [5, 60, 5, 5, 5, 5, 5, 5, 5])
+    away = np.where(rng.random(100) < 0.9, 0.1, -0.9)
+    away[p == 1.0] = np.where(np.arange(60) < 47, 0.1, -0.9)
+    away[p == 6.0] = -0.9
+    order = rng.permutation(100)
+    gap, low, high = _furthest(p[order], away[order], 0.05)
+    each = {v: abs(away[p == v].sum()) / np.sqrt((p == v).sum()) for v in np.unique(p)}
+    assert abs(away[p == 1.0].sum()) > abs(away[p == 6.0].sum())
+    assert (low, high) == (6.0, 6.0) and max(each, key=each.get) == 6.0
+    assert_allclose(gap, each[6.0])
