@@ -426,6 +426,19 @@ def test_error_bars_in_parts(gp):
     assert_allclose(shares[0, 0], gp.noise_ / sd**2, rtol=1e-6)
 
 
+@pytest.mark.parametrize("level", ["probability", "log odds"])
+def test_error_bars_of_classes_are_those_of_their_covariances(many, level):
+    """√diag of the covariance, by another way; and the slope of log odds by p is 1/p(1 − p)."""
+    model = many["probability"][0]
+    found = model.explain(X[:6], level=level)
+    asked = model._asked(X[:6], level, None)[1]
+    assert_allclose(found.sd, np.sqrt(asked.joint(X[:6]).diagonal()), rtol=1e-6)
+    p = model.explain(X[:6])
+    slope = 1.0 if level == "probability" else 1.0 / (p.prediction * (1.0 - p.prediction))
+    assert_allclose(found.sd, p.sd * slope, rtol=1e-3)
+    assert_array_equal(found.shares[:, 0], 0.0)
+
+
 @pytest.mark.parametrize("unit", [1e-150, 1e150])
 def test_shares_are_those_of_any_unit(gp, unit):
     far = np.array([[0.0, 0.0, 0.0, 30.0], *X[:2]])
