@@ -128,7 +128,7 @@ class _Predicted:
         return np.exp(self._log_pdf(x))
 
     def _log_pmf(self, x: Any) -> Any:
-        """Of counts: the log density with respect to counting."""
+        """log P(Y = y) of counts, which is their log density."""
         return self._log_pdf(x)
 
     def _pmf(self, x: Any) -> Any:

@@ -131,7 +131,10 @@ def test_windows_without_rows_are_refused():
 
 def test_rows_of_the_same_size_are_in_one_part_in_any_order():
     rng = np.random.default_rng(7)
-    size, inside = rng.choice([1.0, 2.0, 2.5, 7.0], 90, p=[0.1, 0.6, 0.2, 0.1]), rng.random(90) < 0.8
+    size, inside = (
+        rng.choice([1.0, 2.0, 2.5, 7.0], 90, p=[0.1, 0.6, 0.2, 0.1]),
+        rng.random(90) < 0.8,
+    )
     found, order = coverage_by_size(inside, 0.9, size, 5), rng.permutation(90)
     assert found == coverage_by_size(inside[order], 0.9, size[order], 5)
     assert [one.label for one in found] == ["1 to 1", "2 to 2", "2.5 to 7"]
