@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .committee.regressor import CommitteeRegressor
+from .interface.checks.arguments import one_of, whole_number
 from .numerics.libraries import library
-from .optimise.suggesting import suggest
+from .optimise.suggesting import HOW, suggest
 
 #: A model is fitted to all trials after every so many; those in between are added to it.
 RELEARN = 5
@@ -44,6 +45,9 @@ class _Sampling:
         self, model: Any = None, *, how: str = "ei", n_startup_trials: int | None = None,
         seed: int | None = None,
     ):  # fmt: skip
+        one_of(how, "how", HOW)
+        if n_startup_trials is not None:
+            whole_number(n_startup_trials, "n_startup_trials", least=0)
         samplers = _optuna("samplers")
         self.model, self.how, self.n_startup_trials = model, how, n_startup_trials
         self._rng = np.random.default_rng(seed)

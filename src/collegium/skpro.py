@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.base import clone
 
 from .committee.regressor import CommitteeRegressor
+from .diagnostics.predicted import takes_counts
 from .kernels.stationary.matern import Matern32
 from .numerics.libraries import library
 
 Array = np.ndarray
 #: Up to so many different levels are asked for at once, others are found by bisection.
 LEVELS = 20
-#: Halvings of the bisection, from an interval that has all but 1e-9 of the mass on either side.
+#: Halvings of the bisection, from the interval between the quantiles of the outermost levels.
 HALVINGS = 60
 
 
@@ -111,6 +112,8 @@ class _Predicted:
     def __init__(self, model: Any, X: Any, index: Any = None, columns: Any = None):
         self.model, self.X = model, X
         super().__init__(index=index, columns=columns)  # type: ignore[call-arg]
+        if takes_counts(model):
+            self.set_tags(**{"distr:measuretype": "discrete"})  # type: ignore[attr-defined]
 
     def _mean(self) -> Any:
         return self._like(self.model.predict(self.X))
@@ -124,6 +127,13 @@ class _Predicted:
     def _pdf(self, x: Any) -> Any:
         return np.exp(self._log_pdf(x))
 
+    def _log_pmf(self, x: Any) -> Any:
+        """log P(Y = y) of counts, which is their log density."""
+        return self._log_pdf(x)
+
+    def _pmf(self, x: Any) -> Any:
+        return np.exp(self._log_pdf(x))
+
     def _cdf(self, x: Any) -> Any:
         return self._like(self.model.cdf(self.X, np.ravel(x)))
 
@@ -132,22 +142,25 @@ class _Predicted:
         increases, crosses them."""
         p = np.broadcast_to(np.ravel(p).astype(float), (len(self.X),))
         levels, place = np.unique(p, return_inverse=True)
-        inside = (levels > 0.0) & (levels < 1.0)
-        if levels.size <= LEVELS:
+        inside = levels[(levels > 0.0) & (levels < 1.0)]
+        if levels.size <= LEVELS or not inside.size:
             found = np.stack([self._quantile(q) for q in levels])
             return self._like(found[place, np.arange(p.size)])
-        low, high = self._quantile(1e-9), self._quantile(1.0 - 1e-9)
+        low, high = first, last = self._quantile(inside[0]), self._quantile(inside[-1])
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             below = self.model.cdf(self.X, middle) < p
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        ends = np.where(levels <= 0.0, -np.inf, np.inf)[place]
-        return self._like(np.where(inside[place], high, ends))
+        high = np.rint(high) if takes_counts(self.model) else high
+        high = np.where(p <= inside[0], first, np.where(p >= inside[-1], last, high))
+        ends = np.select([p == 0.0, p == 1.0], [-np.inf, np.inf], np.nan)
+        return self._like(np.where((p > 0.0) & (p < 1.0), high, ends))
 
     def _quantile(self, q: float) -> Array:
+        """One quantile of all rows; NaN where q is no probability."""
         if 0.0 < q < 1.0:
             return np.ravel(self.model.quantile(self.X, q))
-        return np.full(len(self.X), -np.inf if q <= 0.0 else np.inf)
+        return np.full(len(self.X), {0.0: -np.inf, 1.0: np.inf}.get(q, np.nan))
 
     def _like(self, found: Array) -> Any:
         return float(found[0]) if self.ndim == 0 else np.reshape(found, (-1, 1))

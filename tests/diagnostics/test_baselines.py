@@ -61,3 +61,13 @@ def test_errors():
     assert found.name == "zero"
     assert_allclose(found.rmse, np.sqrt(10 / 3))
     assert_allclose(found.mae, 4 / 3)
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_plain_predictions_are_those_of_any_unit(unit):
+    X, y = table(80, 3)
+    scale = np.array([1.0, unit, unit])
+    one = baseline_predictions(X[:60], y[:60], X[60:])
+    other = baseline_predictions(X[:60] * scale, y[:60], X[60:] * scale)
+    for name, found in other.items():
+        assert_allclose(found, one[name], rtol=1e-9)

@@ -1,6 +1,7 @@
 """Reliability of probabilities, against sums over bins one by one."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from collegium.diagnostics import reliability
@@ -48,3 +49,8 @@ def test_equal_probabilities_are_one_bin():
     found = reliability(np.full(50, 0.3), np.arange(50) < 20)
     assert found.count.tolist() == [50]
     assert_allclose(found.error, 0.1)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match="probability has no rows"):
+        reliability(np.empty(0), np.empty(0, dtype=bool))

@@ -121,3 +121,25 @@ def test_rolling_figures_are_means_over_the_last_rows():
         assert_allclose(share, inside[last - 40 : last].mean())
         assert_allclose(mean, density[last - 40 : last].mean())
     assert_allclose((found.low, found.high), slow_band(40, 0.9, 0.025))
+
+
+def test_windows_without_rows_are_refused():
+    for n, window, word in ((0, None, "inside has no rows"), (5, 0, "window=0: give a positive")):
+        with pytest.raises(ValueError, match=word):
+            rolling_figures(np.ones(n, dtype=bool), np.zeros(n), 0.9, window=window)
+
+
+def test_rows_of_the_same_size_are_in_one_part_in_any_order():
+    rng = np.random.default_rng(7)
+    size, inside = (
+        rng.choice([1.0, 2.0, 2.5, 7.0], 90, p=[0.1, 0.6, 0.2, 0.1]),
+        rng.random(90) < 0.8,
+    )
+    found, order = coverage_by_size(inside, 0.9, size, 5), rng.permutation(90)
+    assert found == coverage_by_size(inside[order], 0.9, size[order], 5)
+    assert [one.label for one in found] == ["1 to 1", "2 to 2", "2.5 to 7"]
+    assert [one.n for one in found] == [
+        int(np.isin(size, own).sum()) for own in ([1.0], [2.0], [2.5, 7.0])
+    ]
+    same = coverage_by_third(inside, 0.9, np.ones(90))
+    assert [(one.label, one.n) for one in same] == [("all (1 to 1)", 90)]

@@ -55,3 +55,8 @@ def test_other_models_are_taken_as_normal():
     mean, sd = other.predict(X, return_std=True)
     assert_allclose(found.pit, norm.cdf(y, mean, sd))
     assert_allclose(found.log_density, norm.logpdf(y, mean, sd))
+
+
+def test_a_wrong_number_of_exposures_is_named(model):
+    with pytest.raises(ValueError, match=r"exposure has shape \(7,\): give one per row"):
+        predicted_rows(model[0], X[80:], model[1][80:], exposure=np.ones(7))

@@ -1,10 +1,11 @@
 """Regions and slabs: every row is in one region, planted faults are found, chance is not."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from collegium.diagnostics import coverage_by_region, split_regions, worst_slab
-from collegium.diagnostics.regions import rule_words
+from collegium.diagnostics.regions import _furthest, rule_words
 
 NAMES = ("a", "b", "c")
 
@@ -86,3 +87,28 @@ def test_what_is_measured_is_right_by_chance():
 def test_too_few_rows_or_no_column_give_no_slab():
     assert worst_slab(rows(99), np.ones(99, bool), 0.9) is None
     assert worst_slab(np.ones((200, 2)), np.ones(200, bool), 0.9) is None
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_slabs_are_those_of_any_unit(unit):
+    X = rows(400, 5)
+    inside = np.random.default_rng(5).uniform(size=400) < np.where(X[:, 1] > 0.8, 0.3, 0.9)
+    one, other = (worst_slab(each, inside, 0.9) for each in (X, X * [1.0, unit, 1.0]))
+    assert_allclose(other.direction, one.direction, rtol=1e-12)
+    assert one.measured.n
+    assert (other.low, other.high, other.measured) == (one.low, one.high, one.measured)
+
+
+def test_windows_of_tied_rows_are_compared_by_their_standard_errors():
+    """|Σ away|/√n of every window, one by one: the longest tie is not the furthest by its size."""
+    rng = np.random.default_rng(2)
+    p = np.repeat(np.arange(9.0), [5, 60, 5, 5, 5, 5, 5, 5, 5])
+    away = np.where(rng.random(100) < 0.9, 0.1, -0.9)
+    away[p == 1.0] = np.where(np.arange(60) < 47, 0.1, -0.9)
+    away[p == 6.0] = -0.9
+    order = rng.permutation(100)
+    gap, low, high = _furthest(p[order], away[order], 0.05)
+    each = {v: abs(away[p == v].sum()) / np.sqrt((p == v).sum()) for v in np.unique(p)}
+    assert abs(away[p == 1.0].sum()) > abs(away[p == 6.0].sum())
+    assert (low, high) == (6.0, 6.0) and max(each, key=each.get) == 6.0
+    assert_allclose(gap, each[6.0])

@@ -74,6 +74,20 @@ def test_accumulated_effects_are_sums_of_mean_differences_within_bins(gp):
     assert_allclose(found.sd, each.std(axis=0), rtol=0.2)
 
 
+def test_rows_at_an_end_of_two_bins_are_in_the_lower_one(gp):
+    """As Apley and Zhu's bins (z, z′]; the first has its lower end too."""
+    some, z = X.copy(), np.array([-1.5, -0.3, 0.8, 1.9])
+    some[:, 0] = z[np.arange(90) % 4]
+    found = effect(gp, some, 0, kind="accumulated")
+    assert_allclose(found.grid, z)
+    steps = []
+    for k in range(3):
+        inside = (some[:, 0] == z[k + 1]) | ((some[:, 0] == z[0]) & (k == 0))
+        high, low = (gp.predict(lone(gp, some[inside], 0, end)) for end in (z[k + 1], z[k]))
+        steps.append((high - low).mean())
+    assert_allclose(np.diff(found.mean), steps, rtol=1e-8)
+
+
 def test_effects_of_a_linear_function_are_lines_whatever_the_rows():
     """Where columns go together, partial dependence and accumulated effects of a line agree."""
     Z = X.copy()
@@ -209,11 +223,26 @@ def test_models_without_covariances_have_the_mean_of_sds(gp):
         ({"n_rows": 0}, "n_rows=0"),
         ({"level": "mean"}, "level='mean'"),
         ({"output": 1}, "output=1: the model has 1 output"),
+        ({"random_state": "x", "n_rows": 5}, "random_state='x'"),
     ],
 )
 def test_bad_arguments_are_named(gp, given, word):
     with pytest.raises(ValueError, match=word):
         effect(gp, X, **{"column": 0, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"columns": 1}, "columns=1: give two columns"),
+        ({"columns": (0, 0)}, "give two different columns"),
+        ({"grid": 2.5}, "grid: give a number, or a pair"),
+        ({"grid": ([0.0],)}, "grid: give a number, or a pair"),
+    ],
+)
+def test_bad_arguments_of_two_columns_are_named(gp, given, word):
+    with pytest.raises(ValueError, match=word):
+        effect2(gp, X, **{"columns": (0, 1), **given})
 
 
 def test_models_of_others_are_refused():

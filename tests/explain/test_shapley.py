@@ -15,6 +15,8 @@ from collegium import (
     RegressionFilter,
     RVCRegressor,
 )
+from collegium.explain.asking import AskedModel
+from collegium.explain.explaining import Question, parts_of_bar
 from collegium.explain.products import KernelSums, factors
 from collegium.explain.shapley import (
     Orders,
@@ -26,6 +28,8 @@ from collegium.explain.shapley import (
 from collegium.explain.tuning import TUNING
 from collegium.kernels import RBF, Constant, Linear, Matern32, Periodic
 from collegium.messages.expansion import Expansion
+from collegium.tables.encoding import Column
+from collegium.tables.reading import NUMBER
 
 rng = np.random.default_rng(8)
 X = rng.uniform(-2, 2, size=(70, 4))
@@ -90,7 +94,19 @@ def test_reversed_orders_are_exact_for_pairs_of_columns():
     orders = Orders.drawn(4, 5, 1, np.random.default_rng(0))
     found, error = by_orders(pairs, X[:4], X[10:15], ALONE, orders, most=10**4)
     assert_allclose(found, exact, atol=1e-12)
-    assert np.isnan(error).all()  # one pair of each says nothing about the others
+    assert np.isfinite(error).all()
+
+
+def test_errors_of_single_pairs_are_rather_too_large():
+    exact = by_coalitions(mixed, X[:2], X[10:13], ALONE, most=10**4)
+    wrong, claimed = [], []
+    for seed in range(150):
+        orders = Orders.drawn(4, 3, 1, np.random.default_rng(seed))
+        found, error = by_orders(mixed, X[:2], X[10:13], ALONE, orders, most=10**4)
+        wrong.append(found - exact)
+        claimed.append(error)
+    mse, said = np.mean(np.square(wrong), axis=0), np.mean(np.square(claimed), axis=0)
+    assert (said[:, [0, 2, 3]] > mse[:, [0, 2, 3]]).all() and said.max() < 20.0 * mse.max()
 
 
 def test_a_design_is_the_linear_map_of_its_method():
@@ -366,6 +382,27 @@ def test_rows_that_moved_a_prediction_by_their_weights(gp):
         assert_allclose(found.data[i].astype(float), X[most], rtol=1e-9)
 
 
+def test_rows_that_moved_a_prediction_of_transformed_y_in_its_units():
+    """Medians are exp(wᵀ log y): a row i moves them by its factor, and its weight is the
+    derivative by yᵢ."""
+    y = np.exp(2.0 * Y)
+    model = rbf(transforms="log").fit(X, y)
+    assert model.model_.warping.target_kinds == "log"
+    logs = CommitteeRegressor(model.kernel_, noise=model.noise_, learn=False).fit(X, np.log(y))
+    found = model.explain(X[:3]).nearest
+    median = np.exp(logs.predict(X[:3]))
+    object.__setattr__(TUNING, "rows_near", 70)
+    try:
+        plain = logs.explain(X[:3]).nearest
+    finally:
+        object.__setattr__(TUNING, "rows_near", 5)
+    for i in range(3):
+        k = [np.argmin(np.abs(plain.y[i] - np.log(own))) for own in found.y[i]]
+        assert_allclose(found.moved[i], median[i] * (1.0 - np.exp(-plain.moved[i, k])), rtol=1e-6)
+        assert_allclose(found.weight[i], plain.weight[i, k] * median[i] / found.y[i], rtol=1e-6)
+    assert (np.diff(np.abs(found.moved), axis=1) <= 0.0).all()
+
+
 def test_rows_near_a_prediction_of_a_committee(many):
     """The weight of a row is how much the prediction changes with its y, anchors left as they
     are; what nearest rows add to the prediction of the anchors is the sum of what they moved."""
@@ -387,6 +424,42 @@ def test_error_bars_in_parts(gp):
     assert shares[1, 2] > 0.5 and shares[0, 2] == 0.0
     sd = gp.predict(X[:1], return_std=True)[1][0]
     assert_allclose(shares[0, 0], gp.noise_ / sd**2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", ["probability", "log odds"])
+def test_error_bars_of_classes_are_those_of_their_covariances(many, level):
+    """√diag of the covariance, by another way; and the slope of log odds by p is 1/p(1 − p)."""
+    model = many["probability"][0]
+    found = model.explain(X[:6], level=level)
+    asked = model._asked(X[:6], level, None)[1]
+    assert_allclose(found.sd, np.sqrt(asked.joint(X[:6]).diagonal()), rtol=1e-6)
+    p = model.explain(X[:6])
+    slope = 1.0 if level == "probability" else 1.0 / (p.prediction * (1.0 - p.prediction))
+    assert_allclose(found.sd, p.sd * slope, rtol=1e-3)
+    assert_array_equal(found.shares[:, 0], 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_shares_are_those_of_any_unit(gp, unit):
+    far = np.array([[0.0, 0.0, 0.0, 30.0], *X[:2]])
+    scale = Constant(unit**2) * RBF(1.3, [0.8, 1.5, 2.0, 3.0])
+    other = CommitteeRegressor(scale, noise=0.01 * unit**2, learn=False).fit(X, Y * unit)
+    assert_allclose(other.explain(far).shares, gp.explain(far).shares, rtol=1e-6, atol=1e-9)
+
+
+def test_an_infinite_error_bar_is_noise():
+    columns = (Column("a", NUMBER),)
+
+    def asked(size):
+        return AskedModel(
+            columns, ((0,),), lambda X: (np.zeros(len(X)), np.full(len(X), size)),
+            lambda X: None, lambda X: np.zeros(len(X)),
+        )  # fmt: skip
+
+    rows, box = np.zeros((2, 1)), (np.zeros(1), np.ones(1))
+    sd, shares = parts_of_bar(Question(asked(np.inf), asked(1.0), rows, rows, box))
+    assert np.isinf(sd).all()
+    assert_array_equal(shares, [[1.0, 0.0, 0.0]] * 2)
 
 
 def test_the_seed_decides(many):

@@ -233,3 +233,29 @@ def test_without_xarray_its_name_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(ImportError, match=r"needs xarray: pip install 'collegium\[geo\]'"):
         MODELS["exact"].fit(*rows()).predict_grid(1.0, 1.0)
+
+
+def test_dates_levels_and_gaps_of_any_table():
+    """Dates beyond nanoseconds, levels of several types, and a column that is mostly missing."""
+    rng, n = np.random.default_rng(1), 60
+    own = [1, "a", True, 2.5]
+    table = pd.DataFrame({
+        "east": rng.uniform(0, 10, n), "north": rng.uniform(0, 5, n),
+        "kind": pd.Series([own[k] for k in rng.integers(0, 4, n)], dtype=object),
+        "day": np.datetime64("2500-01-01") + rng.integers(0, 300, n).astype("m8[D]"),
+        "soil": [None] * 50 + ["clay"] * 7 + ["sand"] * 3,
+    })  # fmt: skip
+    model = CommitteeRegressor(
+        kernels.Matern32(1.0, 2.0), noise=0.1, learn=False, random_state=0, transforms=None
+    ).fit(table, np.sin(table["east"]))
+    steps = {"x": {"east": (0, 10, 5)}, "y": {"north": [1.0]}}
+    at = {"day": table["day"][0]}
+    grid, found = model._grid_answers(steps["x"], steps["y"], "kind", at, 0.9, "function")
+    assert sorted(map(repr, grid.axes[0].coordinates)) == sorted(map(repr, own))
+    row = table.iloc[[0]].assign(east=5.0, north=1.0, soil="clay")
+    for k, level in enumerate(grid.axes[0].coordinates):
+        row["kind"] = pd.Series([level], dtype=object)
+        assert_array_equal(found["mean"][k, 0, 1], model.predict(row)[0])
+    grid, _ = model._grid_answers(steps["x"], steps["y"], "day", {"kind": 1}, 0.9, "function")
+    days = grid.axes[0].coordinates
+    assert (days > np.datetime64("2500-01-01")).all() and (days < np.datetime64("2500-12-01")).all()

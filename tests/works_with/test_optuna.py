@@ -78,3 +78,12 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna.samplers", None)
     with pytest.raises(ImportError, match=r"pip install 'collegium\[optuna\]'"):
         collegium.optuna._Sampling()
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"how": "lcb"}, "how='lcb'"), ({"n_startup_trials": "x"}, "n_startup_trials")],
+)
+def test_bad_arguments_are_named_before_the_study(given, word):
+    with pytest.raises(ValueError, match=word):
+        collegium.optuna.CommitteeSampler(**given)

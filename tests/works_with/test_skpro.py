@@ -47,6 +47,35 @@ def test_distributions_are_those_of_the_model(table):
     assert_array_equal(found.iloc[3:5].mean()["y"], found.mean()["y"][3:5])
 
 
+def test_quantiles_of_the_outermost_tails(table):
+    """Levels below 1e-9 too; what is no probability has no quantile."""
+    X, y = table
+    model = collegium.skpro.CommitteeProba(given()).fit(X, y)
+    found = model.predict_proba(X[:40])
+    levels = np.concatenate([np.geomspace(1e-14, 1e-8, 20), 1.0 - np.geomspace(1e-14, 1e-8, 20)])
+    slow = [model.estimator_.quantile(X[i : i + 1], levels[i])[0] for i in range(40)]
+    assert_allclose(found.ppf(levels[:, None])["y"], np.ravel(slow), rtol=1e-3)
+    for given_levels in (np.linspace(-0.2, 1.2, 40), np.full(40, np.nan)):
+        ends = found.ppf(given_levels[:, None])["y"]
+        assert (ends.isna() == ~((given_levels >= 0.0) & (given_levels <= 1.0))).all()
+
+
+def test_counts_are_whole(table):
+    """Quantiles and draws are counts, which have probabilities and no density."""
+    X = table[0]
+    y = np.random.default_rng(0).poisson(np.exp(0.5 * X["a"]))
+    own = CommitteeRegressor(likelihood="poisson", random_state=0)
+    model = collegium.skpro.CommitteeProba(own).fit(X, pd.DataFrame({"n": y}, index=X.index))
+    found, levels = model.predict_proba(X[:40]), np.linspace(0.001, 0.999, 40)
+    slow = [model.estimator_.quantile(X[i : i + 1], levels[i])[0] for i in range(40)]
+    assert_array_equal(found.ppf(levels[:, None])["n"], np.ravel(slow))
+    drawn = found.sample()["n"]
+    assert (drawn == drawn.round()).all() and drawn.max() > 1
+    each = [found.pmf(np.full((40, 1), float(k)))["n"] for k in range(60)]
+    assert_allclose(np.sum(each, axis=0), 1.0, atol=1e-4)
+    assert_array_equal(found.pdf(np.ones((40, 1))), 0.0)
+
+
 def test_update_is_partial_fit(table):
     X, y = table
     model = collegium.skpro.CommitteeProba(given()).fit(X[:60], y[:60]).update(X[60:], y[60:])

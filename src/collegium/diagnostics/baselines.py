@@ -94,8 +94,10 @@ def dummied(X: Array, Xs: Array, levels: Sequence[int]) -> tuple[Array, Array]:
         parts.append((X[:, [j]] == some).astype(float))
         queries.append((Xs[:, [j]] == some).astype(float))
     A, As = np.hstack(parts), np.hstack(queries)
+    power = np.frexp(np.abs(A).max(axis=0, initial=0.0))[1]
+    A, As = np.ldexp(A, -power), np.ldexp(As, -power)  # squares of units leave the range
     centre, sd = A.mean(axis=0), A.std(axis=0)
-    sd[sd <= 1e-12 * np.maximum(np.abs(A).max(axis=0, initial=0.0), 1e-300)] = np.inf
+    sd[sd <= 1e-12] = np.inf
     return (A - centre) / sd, (As - centre) / sd
 
 

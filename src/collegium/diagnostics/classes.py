@@ -46,6 +46,8 @@ def reliability(probability: Array, true: Array, bins: int = 10, seed: int = 0) 
     from scipy.stats import binom
 
     p, hit = np.asarray(probability, dtype=float), np.asarray(true, dtype=float)
+    if not p.size:
+        raise ValueError("probability has no rows: give at least one")
     edges = np.unique(np.quantile(p, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
     code = np.searchsorted(edges, p, side="left")
     names, code = np.unique(code, return_inverse=True)

@@ -72,14 +72,15 @@ def coverage_of_levels(pit: Array, levels: Sequence[float] = LEVELS) -> tuple[Co
 def coverage_by_size(
     inside: Array, level: float | Array, size: Array, parts: int = 10
 ) -> tuple[CoveredShare, ...]:
-    """Coverage in equal parts of the rows, from the smallest to the largest `size`.
+    """Coverage in equal parts of the rows, from the smallest to the largest `size`; rows of the
+    same size are in one part.
 
     `size` is what was predicted, such as the standard deviation; labels say from where to where.
     `level` may be one number per row, such as the probability of the class that was predicted:
     bands are then those of their mean, a little too wide.
     """
     size = np.asarray(size, dtype=float)
-    each = [one for one in np.array_split(np.argsort(size, kind="stable"), parts) if one.size]
+    each = equal_parts(size, parts)
     words = [f"{_brief(size[one[0]])} to {_brief(size[one[-1]])}" for one in each]
     return tuple(
         covered_share(inside[one], promised(level, one), word, len(each))
@@ -87,10 +88,21 @@ def coverage_by_size(
     )
 
 
+def equal_parts(size: Array, parts: int) -> list[Array]:
+    """Positions of rows in so many parts by size, as equal as ties allow: these are in the part of
+    their middle rank."""
+    order = np.argsort(size, kind="stable")
+    ranked = size[order]
+    middle = np.searchsorted(ranked, ranked) + np.searchsorted(ranked, ranked, side="right") - 1
+    ends = np.cumsum([len(one) for one in np.array_split(order, parts)])
+    code = np.searchsorted(ends, middle // 2, side="right")
+    return [order[code == k] for k in np.unique(code)]
+
+
 def coverage_by_third(inside: Array, level: float | Array, mean: Array) -> tuple[CoveredShare, ...]:
     """Coverage where predictions are low, middle and high."""
     found = coverage_by_size(inside, level, mean, 3)
-    words = ("low", "middle", "high")[: len(found)]
+    words = {1: ("all",), 2: ("low", "high")}.get(len(found), ("low", "middle", "high"))
     return tuple(
         CoveredShare(f"{word} ({one.label})", *_counts(one)) for word, one in zip(words, found)
     )

@@ -58,7 +58,10 @@ def predicted_rows(model: Any, X: Any, y: Any, *, exposure: Any = None, seed: in
     own = hasattr(model, "model_")
     X = inputs_seen(model, X) if own else np.asarray(X, dtype=float)
     y = np.asarray(y, dtype=float)
-    e = None if exposure is None else np.broadcast_to(np.asarray(exposure, float), y.shape)
+    e = None if exposure is None else np.asarray(exposure, dtype=float)
+    if e is not None and e.ndim and e.shape != y.shape:
+        raise ValueError(f"exposure has shape {e.shape}: give one per row, {y.shape}")
+    e = None if e is None else np.broadcast_to(e, y.shape)
     whole = takes_counts(model)
     each = []
     for start in range(0, len(y), BLOCK):

@@ -129,9 +129,10 @@ def worst_slab(
     slab : Slab or None
         None where fewer than 100 rows, or no column with two values, are given.
     """
-    n = len(X)
+    n, power = len(X), np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
+    X = np.ldexp(X, -power)  # squares of large and small units leave the range
     sd = X.std(axis=0)
-    usable = sd > 1e-12 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
+    usable = sd > 1e-12
     if n < FEWEST_ROWS or not usable.any():
         return None
     rng = np.random.default_rng(seed)

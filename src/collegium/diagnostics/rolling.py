@@ -40,6 +40,10 @@ def rolling_figures(
     most : int, default=100
     """
     n = len(inside)
+    if not n:
+        raise ValueError("inside has no rows: give at least one")
+    if window is not None and window < 1:
+        raise ValueError(f"window={window!r}: give a positive whole number of rows")
     window = min(max(n // 20, 50) if window is None else window, n)
     last = np.unique(np.linspace(window, n, most).round().astype(int))
     sums = [

@@ -143,7 +143,7 @@ def effect2(
         With `mean`, `sd` and `share` of shape (g, h).
     """
     rows, asked = asked_of(model, X, level, output)
-    if isinstance(columns, str) or len(columns) != 2:
+    if isinstance(columns, str) or not hasattr(columns, "__len__") or len(columns) != 2:
         raise ValueError(f"columns={columns!r}: give two columns, by name or position")
     at = tuple(asked.position(one) for one in columns)
     if at[0] == at[1]:
@@ -151,7 +151,7 @@ def effect2(
     some = sampled(rows, n_rows, TUNING.rows_of_two, random_state)
     number = grid is None or isinstance(grid, (int, np.integer))
     grids = (TUNING.points_of_two if grid is None else grid,) * 2 if number else grid
-    if len(grids) != 2:
+    if isinstance(grids, str) or not hasattr(grids, "__len__") or len(grids) != 2:
         raise ValueError("grid: give a number, or a pair of lists, one for each column")
     xs = [effect_grid(asked, j, rows, one) for j, one in zip(at, grids)]
     points = np.stack(np.meshgrid(*xs, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -188,7 +188,10 @@ def sampled(rows: Array, n: Any, usual: int, random_state: Any) -> Array:
         return rows
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
-    rng = np.random.default_rng(random_state)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state={random_state!r}: {error}") from error
     return rows[np.sort(rng.choice(rows.shape[0], int(n), replace=False))]
 
 

@@ -129,7 +129,8 @@ def parts_of_bar(q: Question) -> tuple[Array, Array]:
     known about the function; noise would be there even if that were known.
     """
     sd = q.asked.moments(q.X)[1]
-    of_function = np.minimum(q.function.moments(q.X)[1], sd) ** 2
+    scale = np.where((sd > 0.0) & np.isfinite(sd), sd, 1.0)  # squares of sd may leave the range
+    of_function = (np.minimum(q.function.moments(q.X)[1], sd) / scale) ** 2
     inside = q.X.copy()
     for j, own in enumerate(q.asked.groups):
         if q.asked.columns[j].kind != LEVELS:
@@ -137,8 +138,9 @@ def parts_of_bar(q: Question) -> tuple[Array, Array]:
     there = of_function.copy()
     moved = (inside != q.X).any(axis=1)
     if moved.any():
-        there[moved] = np.minimum(q.function.moments(inside[moved])[1] ** 2, of_function[moved])
-    total = np.maximum(sd**2, 1e-300)
-    shares = np.stack([sd**2 - of_function, there, of_function - there], axis=1) / total[:, None]
+        nearest = (q.function.moments(inside[moved])[1] / scale[moved]) ** 2
+        there[moved] = np.minimum(nearest, of_function[moved])
+    shares = np.stack([1.0 - of_function, there, of_function - there], axis=1)
     shares[sd == 0.0] = [0.0, 1.0, 0.0]
+    shares[np.isinf(sd)] = [1.0, 0.0, 0.0]
     return sd, shares

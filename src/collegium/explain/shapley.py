@@ -78,11 +78,14 @@ class Orders:
     def averaged(self, each: Array) -> tuple[Array, Array]:
         """Contributions (paths, d) averaged, and the standard error due to the random orders
         (d,), (d,): the background is fixed, so that only pairs of one background row differ by
-        chance."""
-        pairs = each.reshape(-1, self.repeats, 2, each.shape[1]).mean(axis=2)
+        chance. A single pair is taken as two independent orders, which is rather too large: an
+        order and its reverse tend to miss on opposite sides."""
+        both = each.reshape(-1, self.repeats, 2, each.shape[1])
+        pairs = both.mean(axis=2)
         n, r = pairs.shape[:2]
-        if r < 2:
-            return each.mean(axis=0), np.full(each.shape[1], np.nan)
+        if r < 2:  # as if an order and its reverse were drawn independently
+            half = 0.5 * (both[:, 0, 0] - both[:, 0, 1])
+            return each.mean(axis=0), np.sqrt((half**2).sum(axis=0)) / n
         square = pairs.var(axis=1, ddof=1).sum(axis=0) / (r * n**2)
         return each.mean(axis=0), np.sqrt(square)
 

@@ -20,6 +20,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction
 from ..tables.encoding import Column
 from ..tables.reading import NUMBER
+from ..transforms.targets import TargetTransform
 from .checks.arguments import check_is_fitted, whole_number
 from .checks.rows import check_queries, generator
 from .frames.encoded import KnownColumns, columns_of
@@ -211,15 +212,36 @@ def nearest_of(estimator: Any, asked: AskedModel, X: Array, k: int) -> NearestRo
     at, y = found.X.reshape(-1, found.X.shape[2]), model.scaling.mean(
         np.repeat(found.y.reshape(-1, 1), model.scaling.scale.size, axis=1)
     )  # fmt: skip
-    moved = found.moved * model.scaling.scale[k]
+    moved, weight = found.moved * model.scaling.scale[k], found.weight
     if warping is not None:
         at = at if warping.inputs is None else warping.inputs.backward(at)
         y = warping.backward(y)
+    y = y[:, k].reshape(found.y.shape)
+    if warping is not None and warping.targets[k] is not None:
+        inner = estimator._answers_at(X, np.zeros(len(X))).inner
+        weight, moved = untransformed(
+            warping.targets[k], inner.moments(FUNCTION)[0][:, [k]], y, weight, moved
+        )
     data = np.empty((len(at), len(asked.groups)), dtype=object)
     for j in range(data.shape[1]):
         data[:, j] = plain_values(asked.values(j, at))
-    shape = found.y.shape
-    return NearestRows(data.reshape(*shape, -1), y[:, k].reshape(shape), found.weight, moved)
+    data = data.reshape(*y.shape, -1)
+    order = np.argsort(-np.abs(moved), axis=1, kind="stable")
+    y, weight, moved = (np.take_along_axis(one, order, axis=1) for one in (y, weight, moved))
+    return NearestRows(np.take_along_axis(data, order[:, :, None], axis=1), y, weight, moved)
+
+
+def untransformed(
+    target: TargetTransform, t: Array, y: Array, weight: Array, moved: Array
+) -> tuple[Array, Array]:
+    """Weights and moves of t = T(y) as those of the median T⁻¹(t) of y  (n, k), (n, k).
+
+    A row with the weight w of t has w T′(y)/T′(T⁻¹(t)), and one that moved t by m moved the median
+    by T⁻¹(t) − T⁻¹(t − m).
+    """
+    median = target.backward(t)
+    slope = np.exp(target.log_slope(y) - target.log_slope(median))
+    return weight * slope, median - target.backward(t - moved)
 
 
 # -- classes ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..explain.asking import decoded
 from ..maps.coordinates import coordinates_of, map_order
 from ..maps.dataset import refuse_names
 from ..maps.grid import Grid, Side, on_grid
@@ -98,7 +99,8 @@ class MapColumns:
                     f"by={own.name!r}: it has {len(own.levels)} levels: give those to map, "
                     f"{{{own.name!r}: [level, …]}}"
                 )
-            return [text for _, text in own.levels]
+            found = decoded(own, np.arange(float(len(own.levels))))
+            return found.tolist() if all(isinstance(one, str) for one in found) else found
         rows = self._of(column)
         if rows is None:
             raise ValueError(f"by={own.name!r}: the model keeps no rows: give the values to map")
@@ -149,7 +151,8 @@ class MapColumns:
                 f"at={{{own.name!r}: …}}"
             )
         if own.kind == LEVELS:
-            codes, count = np.unique(rows, return_counts=True)
+            known = rows[rows >= 0]  # missing, only where no row has a level
+            codes, count = np.unique(known if known.size else rows, return_counts=True)
             return float(codes[count.argmax()])
         return float(np.median(rows))
 
@@ -192,10 +195,13 @@ def _encoded(own: Column, values: Any) -> Array:
 
 
 def _labels(own: Column, values: Array) -> Array | None:
-    """Dates of seconds from the first; None: numbers are their own labels."""
+    """Dates of seconds from the first; None: numbers are their own labels. In nanoseconds, as
+    frames have them, where these reach so far: from the year 1678 to 2261."""
     if own.kind != DATE:
         return None
-    return np.round((own.origin + values) * 1e6).astype("M8[us]").astype("M8[ns]")
+    found = np.round((own.origin + values) * 1e6).astype("M8[us]")
+    far = found.astype("M8[Y]").astype(int) + 1970
+    return found if ((far < 1678) | (far > 2261)).any() else found.astype("M8[ns]")
 
 
 # -- answers ----------------------------------------------------------------------------------
