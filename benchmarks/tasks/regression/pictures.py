@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from matplotlib.ticker import MultipleLocator, PercentFormatter
+from matplotlib.ticker import MultipleLocator, NullFormatter, PercentFormatter
 from matplotlib.transforms import Bbox
 
 from benchmarks.harness.pictures import STYLE, panels, save
@@ -117,6 +117,7 @@ def _widths_panel(axis, results: dict) -> None:
 
 def _panel(axis, results: dict, score: str) -> None:
     axis.set_xscale("log")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     _group(axis, points(results, score, "exact"), score, LEGEND[1], EXACT, "o--")
     _group(axis, points(results, score, "same"), score, LEGEND[2], SAME, "*")
     _group(axis, points(results, score, "ours"), score, LEGEND[0], OURS, "o-")
