@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import value_words
 from ..explain.asking import AskedModel, decoded
 from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
@@ -15,7 +16,6 @@ from ..interface.words.effects import columns_together, rows_for, shares
 from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS, NUMBER
 from .markup import visible
-from .numbers import value_words
 
 Array = np.ndarray
 #: Digits by which rows of a model are recognised among those that it is judged by.

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, percent, value_words
 from ...explain.effects import Effect, effect
 from ...tables.reading import DATE, LEVELS, NUMBER
 from ..charts import Frame, axes, band, block, curve, dot, figure, gallery, share_bar, spread
 from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
-from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
 #: Columns whose effects are drawn, and listed; rows averaged over; points; classes; levels drawn.

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import count, digits, percent
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
 from ..judged import Judged, JudgedClasses
 from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
-from ..numbers import count, digits, percent
 
 Array = np.ndarray
 #: Columns and classes that a table lists; bars of a histogram.

@@ -7,6 +7,7 @@ import numpy as np
 from ...diagnostics.classes import reliability
 from ...diagnostics.coverage import CoveredShare, coverage_of_levels
 from ...diagnostics.histogram import PitHistogram, pit_histogram
+from ...diagnostics.numbers import digits, percent
 from ...diagnostics.predicted import takes_counts
 from ...diagnostics.regions import Slab
 from ...diagnostics.rolling import rolling_figures
@@ -25,7 +26,6 @@ from ..charts import (
 )
 from ..judged import LEVEL, Judged, JudgedClasses, JudgedNumbers, is_odd
 from ..markup import Safe, element, paragraph, put_together, table
-from ..numbers import digits, percent
 from .verdict import reliable
 
 Array = np.ndarray

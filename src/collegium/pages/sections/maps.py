@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, ticks
 from ...maps.grid import Grid, Side, on_grid
 from ...tables.reading import NUMBER
 from ..charts import Frame, axes, cut_words, figure, gallery, raster
 from ..markup import Safe, element, paragraph, put_together
 from ..material import Material
-from ..numbers import digits, ticks
 from ..pixels import map_picture, scale_picture
 
 Array = np.ndarray

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import digits
 from ..markup import Safe, element, paragraph, put_together, table
 from ..material import Material
-from ..numbers import digits
 
 Array = np.ndarray
 #: Candidates, those whose covariances are looked at, and places that are named.

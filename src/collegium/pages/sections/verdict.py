@@ -6,10 +6,10 @@ import numpy as np
 
 from ...diagnostics.classes import reliability
 from ...diagnostics.coverage import CoveredShare, covered_share
+from ...diagnostics.numbers import digits, percent
 from ..judged import LEVEL, SMALL, Judged, JudgedClasses, JudgedNumbers
 from ..markup import Safe, element, paragraph
 from ..material import Material
-from ..numbers import digits, percent
 from .places import NextPlace
 
 #: The mean of the PIT, less a half, from which predictions are too low or too high.

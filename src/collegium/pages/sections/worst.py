@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, percent, value_words
 from ..judged import JudgedClasses, JudgedNumbers
 from ..markup import Safe, paragraph, put_together, table, visible
-from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
 WORST, COLUMNS = 10, 6

@@ -1,4 +1,4 @@
-"""Numbers as people read them, in one fixed way."""
+"""Numbers as people read them, the same in pages and in pictures."""
 
 from __future__ import annotations
 
@@ -42,6 +42,32 @@ def percent(share: float, digits: int = 1) -> str:
     '89.6\\u202f%'
     """
     return "–" if share != share else f"{100.0 * share:.{digits}f}\u202f%"
+
+
+def as_percent(share: float) -> str:
+    """Write a share with as many digits as tell, as titles of pictures have it.
+
+    Examples
+    --------
+    >>> as_percent(0.95), as_percent(0.9972), as_percent(0.00005)
+    ('95 %', '99.7 %', '< 0.1 %')
+    """
+    value = 100.0 * share
+    if 0.0 < value < 0.1:
+        return "< 0.1 %"
+    text = f"{value:.1f}".removesuffix(".0") if abs(value) >= 1.0 else f"{value:.2g}"
+    return f"{text.replace('-', MINUS)} %"
+
+
+def three_digits(value: float) -> str:
+    """Write three digits that tell, and zeros after them.
+
+    Examples
+    --------
+    >>> three_digits(44231.0), three_digits(0.0123), three_digits(-2.5)
+    ('44,200', '0.0123', '−2.5')
+    """
+    return digits(float(f"{value:.3g}"), brief=True)
 
 
 def count(n: int, word: str) -> str:
