@@ -64,10 +64,9 @@ def test_a_pipeline_is_asked_by_the_last_step_of_it():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": X[:, 0], "word": np.where(X[:, 1] > 0, "up", "down")})
     y = np.sin(X[:, 0]) + (X[:, 1] > 0) + 0.1 * RNG.standard_normal(120)
-    columns = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["word"]), remainder="passthrough"
-    )
-    model = CommitteeRegressor(RBF(1.0, 1.5), learn=False, random_state=0)
+    codes = OneHotEncoder(sparse_output=False)
+    columns = make_column_transformer((codes, ["word"]), remainder="passthrough")
+    model = CommitteeRegressor(RBF(1.0, 1.5), noise=0.01, learn=False, random_state=0)
     line = make_pipeline(columns, model).fit(frame[:80], y[:80])
     seen = columns.transform(frame[80:])
     found = predicted_rows(line, frame[80:], y[80:])

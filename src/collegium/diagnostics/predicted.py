@@ -12,6 +12,8 @@ from sklearn.utils import _safe_indexing
 
 from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
+from ..interface.judging import known_answers
+from ..interface.regressor import Regressor
 from .histogram import randomised_pit
 
 Array = np.ndarray
@@ -43,6 +45,10 @@ def inputs_seen(model: Any, X: Any) -> Array:
     return np.asarray(check_queries(model, X))
 
 
+def count_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def take_rows(X: Any, rows: Array) -> Any:
     """Rows of a frame, an array or a list."""
     return X.take(rows) if hasattr(X, "column_names") else _safe_indexing(X, rows)
@@ -62,7 +68,7 @@ def predicted_rows(model: Any, X: Any, y: Any, *, exposure: Any = None, seed: in
     Parameters
     ----------
     model : fitted regressor
-        With `cdf` and `log_density`, as all of this library; of others the normal distribution
+        Of this library; of others the normal distribution
         of `predict(X, return_std=True)` is taken. Of a pipeline the last step counts.
     X, y : array-like or frame of shape (n, d), and array-like of shape (n,)
     exposure : array-like of shape (n,), default=None
@@ -89,14 +95,13 @@ def predicted_rows(model: Any, X: Any, y: Any, *, exposure: Any = None, seed: in
 
 def _block(model: Any, X: Any, y: Array, given: dict[str, Array], whole: bool) -> list[Array]:
     """Mean, standard deviation, P(Y < y), P(Y ≤ y) and log density  (n,) each."""
-    mean, sd = model.predict(X, return_std=True, **given)
-    if not hasattr(model, "cdf"):
+    if isinstance(model, Regressor):
+        mean, sd, upto, density = known_answers(model, X, y, given.get("exposure"))
+    else:
+        mean, sd = model.predict(X, return_std=True, **given)
         z = (y - mean) / np.maximum(sd, 1e-300)
         upto = ndtr(z)
         density = -0.5 * z * z - np.log(np.maximum(sd, 1e-300)) - 0.5 * np.log(2.0 * np.pi)
-        return [mean, sd, upto, upto, density]
-    upto = model.cdf(X, y, **given)
-    density = model.log_density(X, y, **given)
     # what is added by y itself: P(Y = y), of which the log density of counts is the logarithm
     below = np.maximum(upto - np.exp(density), 0.0) if whole else upto
     return [mean, sd, below, upto, density]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics.numbers import count, digits, percent
+from ...rows.partition import evenly_spaced
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
 from ..judged import Judged, JudgedClasses
@@ -57,12 +58,11 @@ def outside_words(own: Material) -> str:
     """The share of rows that are extrapolations, where a model can tell."""
     if not hasattr(own.model, "outside"):
         return ""
-    share = float(np.mean(own.model.outside(own.rows)))
-    return (
-        "No row lies outside of what the model has seen."
-        if share == 0.0
-        else f"{percent(share)} of the rows lie outside of what the model has seen."
-    )
+    some = evenly_spaced(own.n, own.budget.candidates)
+    share = float(np.mean(own.model.outside(own.rows[some])))
+    among = f"{len(some):,} of the rows" if len(some) < own.n else "the rows"
+    what = "far from all that the model has learnt from (extrapolations)"
+    return f"Of {among}, {'none is' if share == 0.0 else f'{percent(share)} are'} {what}."
 
 
 def target_picture(own: Material) -> Safe:

@@ -11,6 +11,7 @@ from ...diagnostics.numbers import digits, percent
 from ...diagnostics.predicted import takes_counts
 from ...diagnostics.regions import Slab
 from ...diagnostics.rolling import rolling_figures
+from ...rows.partition import evenly_spaced
 from ..charts import (
     Frame,
     axes,
@@ -110,9 +111,9 @@ def _cells(one: CoveredShare) -> list[object]:
 
 
 def typical_widths(found: JudgedNumbers) -> list[str]:
-    """Median width of central intervals over up to 1,000 rows, at each level."""
+    """Median width of central intervals over some rows, at each level."""
     own = found.material
-    some = np.linspace(0, own.n - 1, min(own.n, 1_000)).astype(int)
+    some = evenly_spaced(own.n, own.budget.candidates)
     tails = [0.25, 0.1, 0.05, 0.025]
     q = np.array([*tails, *(1.0 - t for t in tails)])
     ends = own.model.quantile(own.rows[some], q, **own.given(some))

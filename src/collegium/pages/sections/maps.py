@@ -17,8 +17,6 @@ from ..pixels import map_picture, scale_picture
 Array = np.ndarray
 #: Pixels along x and y; cells in which rows are looked for.
 WIDE, HIGH = 96, 72
-#: Pixels in place of each four along a side, where answers take long.
-COARSE = 4
 CELLS = 24
 #: Names of columns that are places on the earth.
 EAST = ("lon", "long", "longitude", "lng", "east", "easting", "x")
@@ -59,7 +57,7 @@ def find_map(own: Material) -> MapOfTwo | None:
         return None
     i, j = found
     (a, b), (c, d) = (_ends(own.X[:, k]) for k in found)
-    wide, high = (WIDE // COARSE, HIGH // COARSE) if own.costly else (WIDE, HIGH)
+    wide, high = WIDE // own.budget.coarse, HIGH // own.budget.coarse
     x, y = np.linspace(a, b, wide), np.linspace(c, d, high)
     grid = Grid((Side("y", j, y), Side("x", i, x)), middle_row(own, found))
 

@@ -12,10 +12,8 @@ from ..markup import Safe, element, paragraph, put_together, table
 from ..material import Material
 
 Array = np.ndarray
-#: Candidates, those whose covariances are looked at, and places that are named.
-CANDIDATES, COMPARED, NAMED = 1_000, 60, 5
-#: Candidates where answers take long.
-FEW = 200
+#: Places that are named.
+NAMED = 5
 #: Columns of a place that are shown.
 COLUMNS = 8
 
@@ -33,12 +31,11 @@ class NextPlace:
 def find_places(material: Material) -> tuple[list[NextPlace], float]:
     """Points of largest standard deviation, each given those before it; and the sd at the rows."""
     asked, rng = material.asked, np.random.default_rng(material.seed)
-    typical = float(
-        np.median(asked.moments(_some(material.X, rng, 50 if material.costly else COMPARED))[1])
-    )
-    X = place_candidates(material, rng, FEW if material.costly else CANDIDATES)
+    most = material.budget.compared
+    typical = float(np.median(asked.moments(_some(material.X, rng, most))[1]))
+    X = place_candidates(material, rng, material.budget.candidates)
     mean, sd = asked.moments(X)
-    first = np.argsort(-sd, kind="stable")[: 50 if material.costly else COMPARED]
+    first = np.argsort(-sd, kind="stable")[:most]
     chosen = first[greedy(asked.joint(X[first]), sd[first], X[first])]
     shown = material.by_importance[:COLUMNS]
     places = []
