@@ -96,7 +96,7 @@ def value_words(value: Any) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between low and high, at steps of 1, 2 or 5 times a power of ten.
+    """Round numbers between low and high, at steps of 1, 2 or 5 times a power of ten: two or more.
 
     Examples
     --------
@@ -107,7 +107,12 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     if not (isfinite(width) and width > 0.0):
         return [low]
     power = 10.0 ** floor(log10(width / most))
-    step = next(power * k for k in (1, 2, 5, 10) if width / (power * k) <= most + 1e-9)
-    first = int(np.ceil(low / step - 1e-9))
-    last = int(np.floor(high / step + 1e-9))
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+    steps = [power * k for k in (0.5, 1, 2, 5, 10)]
+    at = next(i for i, step in enumerate(steps) if i and width / step <= most + 1e-9)
+    found: list[float] = []
+    for step in (steps[at], steps[at - 1]):
+        first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+        found = [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+        if len(found) > 1:
+            break
+    return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...diagnostics.numbers import count, digits, percent
+from ...diagnostics.numbers import count, digits, percent, value_words
 from ...rows.partition import evenly_spaced
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
@@ -86,7 +86,7 @@ def target_picture(own: Material) -> Safe:
     more = f" {percent(beyond)} of the rows lie beyond." if beyond > 0.0005 else ""
     words = (
         f"{own.target}: mean {digits(y.mean())}, standard deviation {digits(y.std())}, from "
-        f"{digits(y.min())} to {digits(y.max())}.{more}"
+        f"{value_words(y.min())} to {value_words(y.max())}.{more}"
     )
     return gallery([figure(frame, parts, words, f"Histogram of {own.target}. {words}")])
 

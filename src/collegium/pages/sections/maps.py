@@ -142,5 +142,6 @@ def picture(own: Material, found: MapOfTwo, values: Array, what: str) -> Safe:
     high, wide = values.shape
     x = found.x[0] + where[1] / (wide - 1) * (found.x[1] - found.x[0])
     y = found.y[0] + where[0] / (high - 1) * (found.y[1] - found.y[0])
-    words += f" It is highest near {names[0]} = {digits(x)}, {names[1]} = {digits(y)}."
+    words += f" It is highest near {names[0]} = {digits(x, brief=True)}, "
+    words += f"{names[1]} = {digits(y, brief=True)}."
     return figure(frame, parts, words, f"Map of {what}. {words}")

@@ -81,7 +81,16 @@ def where_not(found: Judged) -> str:
 
 
 def _place(kind: str, one: CoveredShare) -> str:
-    return f"where {one.label}" if kind == "by region" else f"in one part {kind}: {one.label}"
+    """Where a part is: "by" and what rows were cut by, and the label."""
+    by = kind.removeprefix("by ")
+    if by == "region":
+        return f"where {one.label}"
+    if by == "prediction":
+        word, ends = one.label.split(" ", 1)
+        return f"where predictions are {word} {ends}"
+    if by == "the class that was predicted":
+        return f"where the predicted class is {one.label}"
+    return f"where the {by} is {one.label}" if " " in by else f"where {by} is {one.label}"
 
 
 def class_errors(found: JudgedClasses) -> str:
@@ -117,7 +126,7 @@ def class_bars(found: JudgedClasses) -> str:
     one = max(odd, key=lambda part: (abs(part.share - part.level), part.label))
     kind = next(part.title for part in found.parts if one in part.shares)
     return (
-        f"{text}; {_place(kind, one)}, {percent(one.share)} are right where "
+        f"{text}; {_place(kind, one)}, {percent(one.share)} are right and "
         f"{percent(one.level)} were promised."
     )
 
