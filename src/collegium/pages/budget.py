@@ -25,7 +25,7 @@ QUICK = Budget(20_000, 6, 25, 13, 1_000, 60, 1, 300)
 SLOW = Budget(5_000, 6, 12, 9, 200, 50, 3, 100)
 #: Probabilities of several classes, which are integrals over as many functions.
 CLASSES = Budget(5_000, 4, 12, 9, 200, 50, 4, 60)
-MANY_CLASSES = Budget(1_000, 4, 8, 7, 60, 20, 8, 20)
+MANY_CLASSES = Budget(1_000, 4, 12, 7, 100, 20, 8, 40)
 #: Classes from which on there are many.
 MANY = 10
 

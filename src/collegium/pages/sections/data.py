@@ -122,6 +122,9 @@ def _column(own: Material, j: int) -> list[Any]:
         often = own.say(j, codes[np.argmax(counts)])
         most = f"most often {often} ({percent(counts.max() / own.n)})"
         return [own.names[j], count(len(codes), "level"), lost, "", most, ""]
-    ends = [own.say(j, value) for value in np.quantile(there, [0.0, 0.25, 0.75, 1.0])]
+    ends = [
+        own.say(j, value)
+        for value in np.quantile(there, [0.0, 0.25, 0.75, 1.0], method="closest_observation")
+    ]
     kind = "dates" if column.kind == DATE else "numbers"
     return [own.names[j], kind, lost, ends[0], f"{ends[1]} to {ends[2]}", ends[3]]

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics.numbers import digits
+from ...tables.reading import DATE
 from ..markup import Safe, element, paragraph, put_together, table
 from ..material import Material
 
 Array = np.ndarray
 #: Places that are named.
 NAMED = 5
+#: Seconds of a day.
+DAY = 86_400.0
 #: Columns of a place that are shown.
 COLUMNS = 8
 
@@ -57,8 +60,12 @@ def place_candidates(material: Material, rng: np.random.Generator, n: int) -> Ar
     other = rows[rng.permutation(len(rows))]
     between = rows.copy()
     between[:, columns] = 0.5 * (rows[:, columns] + other[:, columns])
-    whole = [j for j in columns if (X[:, j] == np.round(X[:, j])).all()]
-    between[:, whole] = np.round(between[:, whole])
+    for j in columns:
+        own = material.asked.columns[j]
+        start, unit = (own.origin, DAY) if own.kind == DATE else (0.0, 1.0)
+        steps = (X[:, j] + start) / unit
+        if (steps == np.round(steps)).all():  # whole numbers, or days
+            between[:, j] = np.round((between[:, j] + start) / unit) * unit - start
     return np.concatenate([rows, between])
 
 
