@@ -1,5 +1,7 @@
 """Rows that a page looks at: only they are read, as they were given, and recognised again."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from page_cases import numbers
@@ -60,25 +62,17 @@ def test_keys_tell_rows_apart_and_know_them_again():
     whole = np.column_stack([X, y])
     keys = row_keys(X, y)
     assert len(np.unique(keys)) == len(np.unique(whole, axis=0)) == 7**3 * 3
-    assert np.array_equal(keys, row_keys(X * (1 + 1e-13), -(-y)))
-    assert not np.isin(row_keys(X * (1 + 1e-6) + 1e-6, y), keys).any()
+    assert np.array_equal(keys, row_keys(X * (1 + 1e-13), np.where(y == 0.0, -0.0, y)))
+    assert not np.isin(row_keys(X + 2e-6, y), keys).any()
 
 
-def test_the_dearer_an_answer_the_fewer_are_asked_for(plain):
-    from page_cases import counts, labels
-
-    assert budget_of(plain[0]) is SLOW or budget_of(plain[0]) is QUICK
-    assert budget_of(labels(["no", "yes"])[0]) in (QUICK, SLOW)
-    assert budget_of(labels(list("abcd"))[0]) is CLASSES
-    model = counts(400)[0]
-    alone = model.model_.alone
-    assert budget_of(model) is (QUICK if alone else SLOW)
-    assert QUICK.rows > SLOW.rows >= CLASSES.rows > MANY_CLASSES.rows
-
-
-def test_names_of_many_classes_are_few_questions():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-3, 3, (150, 2))
-    y = np.array(list("abcdefghijkl"))[((X[:, 0] + 3) * 1.99).astype(int)]
-    model = collegium.CommitteeClassifier(n_local=0, learn=False, random_state=0).fit(X, y)
-    assert budget_of(model) is MANY_CLASSES
+def test_the_longer_an_answer_takes_the_fewer_are_asked_for():
+    near = SimpleNamespace(costly_means=True, answering=SimpleNamespace(cells=None))
+    assert budget_of(SimpleNamespace(model_=near)) is SLOW
+    with_cells = SimpleNamespace(costly_means=True, answering=SimpleNamespace(cells=object()))
+    averaged = SimpleNamespace(costly_means=True, averaged=(1,), answering=near.answering)
+    for own in (with_cells, averaged, SimpleNamespace(costly_means=False)):
+        assert budget_of(SimpleNamespace(model_=own)) is QUICK
+    assert budget_of(SimpleNamespace(model_=near, classes_=[1, 2])) is SLOW
+    assert budget_of(SimpleNamespace(model_=near, classes_=range(3))) is CLASSES
+    assert budget_of(SimpleNamespace(model_=near, classes_=range(12))) is MANY_CLASSES

@@ -76,9 +76,9 @@ def where_not(found: Judged) -> str:
     kind = next(part.title for part in found.parts if one in part.shares)
     more = f", and {len(odd) - 1} other parts stand out" if len(odd) > 2 else (
         ", and one other part stands out" if len(odd) == 2 else "")  # fmt: skip
-    word = "but" if abs(np.mean(found.inside) - LEVEL) <= SMALL else "and"
-    return f", {word} only {percent(one.share)} {_place(kind, one)}{more}" if one.share < one.level \
-        else f", and {percent(one.share)} {_place(kind, one)}{more}"  # fmt: skip
+    fine = abs(np.mean(found.inside) - LEVEL) <= SMALL
+    word = "and" if one.share >= one.level else "but only" if fine else "and only"
+    return f", {word} {percent(one.share)} {_place(kind, one)}{more}"
 
 
 def _place(kind: str, one: CoveredShare) -> str:
