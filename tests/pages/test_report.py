@@ -100,6 +100,8 @@ def test_errors_are_those_of_independent_predictions(plain):
     nearest = KNeighborsRegressor(1).fit(scale.transform(Xt), yt).predict(scale.transform(X))
     rmse = np.sqrt(np.mean((nearest - y) ** 2))
     assert_allclose(value(found.row("Errors", "nearest row")[1]), rmse, rtol=5e-3)
+    times = rmse / np.sqrt(np.mean(ours**2))
+    assert_allclose(value(found.row("Errors", "nearest row")[3]), times, rtol=5e-3)
     assert_allclose(
         value(found.row("Errors", "mean")[1]),
         np.sqrt(np.mean((y - yt.mean()) ** 2)),
