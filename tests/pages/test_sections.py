@@ -54,6 +54,7 @@ def test_the_verdict_says_where_bars_are_off():
     low = part("by prediction", 0.8, label="low (1 to 2)")
     assert "where predictions are low (1 to 2)" in bars(900, [low])
     assert "where x > 2" in bars(900, [part("by region", 0.97, label="x > 2")])
+    assert "can be believed on the whole: " in bars(900, [low])
     for one in (part(size, 0.93), part(size, 0.89, 0.895), part(size, 0.8, 0.7)):
         assert "no part of the rows stands out" in bars(900, [one])
 

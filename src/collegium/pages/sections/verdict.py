@@ -50,7 +50,8 @@ def number_bars(found: JudgedNumbers) -> str:
     whole = covered_share(found.inside, LEVEL)
     said = f"90\u202f% intervals hold {percent(whole.share)} of the rows"
     if whole.sign == 0:
-        text = f"The error bars can be believed: {said}"
+        most = " on the whole" if found.odd_parts else ""
+        text = f"The error bars can be believed{most}: {said}"
     elif abs(whole.share - LEVEL) <= SMALL:
         text = f"The error bars are nearly right: {said}"
     else:
