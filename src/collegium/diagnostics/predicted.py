@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ..interface.checks.rows import check_queries
@@ -56,6 +55,8 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 def unwrapped(model: Any, X: Any) -> tuple[Any, Any]:
     """The last step of a pipeline of scikit-learn, and X as the steps before it make it."""
+    from sklearn.pipeline import Pipeline  # slow to load
+
     while isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model.steps) > 1 else X
         model = model[-1]

@@ -111,7 +111,7 @@ def seen_rows(model: Any, X: Any, some: Array, n: int) -> Array:
 
 
 def rows_of_source(model: Any, X: Source, some: Array, n: int) -> Array:
-    """Those rows of files, one chunk in memory at a time."""
+    """Read those rows of files, one chunk in memory at a time."""
     asked = Queries.of(model, X)
     asked.check()
     found, start = [], 0
