@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import BayesianRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, plots
 from collegium.diagnostics import covers, predicted, predicted_rows
 from collegium.kernels import RBF
 
@@ -60,3 +63,35 @@ def test_other_models_are_taken_as_normal():
 def test_a_wrong_number_of_exposures_is_named(model):
     with pytest.raises(ValueError, match=r"exposure has shape \(7,\): give one per row"):
         predicted_rows(model[0], X[80:], model[1][80:], exposure=np.ones(7))
+
+
+def test_a_pipeline_is_asked_by_the_last_step_of_it():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": X[:, 0], "word": np.where(X[:, 1] > 0, "up", "down")})
+    y = np.sin(X[:, 0]) + (X[:, 1] > 0) + 0.1 * RNG.standard_normal(120)
+    codes = OneHotEncoder(sparse_output=False)
+    columns = make_column_transformer((codes, ["word"]), remainder="passthrough")
+    model = CommitteeRegressor(RBF(1.0, 1.5), noise=0.01, learn=False, random_state=0)
+    line = make_pipeline(columns, model).fit(frame[:80], y[:80])
+    seen = columns.transform(frame[80:])
+    found = predicted_rows(line, frame[80:], y[80:])
+    assert_allclose(found.pit, line[-1].cdf(seen, y[80:]))
+    assert_allclose(found.mean, line.predict(frame[80:]))
+    drawn = plots.predictions(line, frame[80:], y[80:], most=10)
+    assert drawn.total == 40 and np.isin(drawn.pit, found.pit).all()
+
+
+def test_other_models_may_be_asked_about_words():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"word": np.where(X[:, 1] > 0, "up", "down")})
+    y = (X[:, 1] > 0) + 0.1 * RNG.standard_normal(120)
+    line = make_pipeline(OneHotEncoder(sparse_output=False), BayesianRidge()).fit(frame, y)
+
+    class Wrapped:  # of a library that takes frames itself
+        def predict(self, X, return_std):
+            return line.predict(X, return_std=return_std)
+
+    found = predicted_rows(Wrapped(), frame, y)
+    mean, sd = line.predict(frame, return_std=True)
+    assert_allclose(found.pit, norm.cdf(y, mean, sd))
+    assert_allclose(predicted_rows(line, frame, y).pit, norm.cdf(y, mean, sd))

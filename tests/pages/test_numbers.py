@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from collegium.diagnostics.numbers import count, digits, percent, ticks, value_words
 from collegium.pages.markup import element, table, visible
-from collegium.pages.numbers import count, digits, percent, ticks, value_words
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
 import collegium
+from collegium.kernels import Matern52
 from collegium.pages.markup import Safe
 from collegium.pages.page import LIMIT, POLICY, PagePart, page_of
 
@@ -99,6 +100,8 @@ def test_errors_are_those_of_independent_predictions(plain):
     nearest = KNeighborsRegressor(1).fit(scale.transform(Xt), yt).predict(scale.transform(X))
     rmse = np.sqrt(np.mean((nearest - y) ** 2))
     assert_allclose(value(found.row("Errors", "nearest row")[1]), rmse, rtol=5e-3)
+    times = rmse / np.sqrt(np.mean(ours**2))
+    assert_allclose(value(found.row("Errors", "nearest row")[3]), times, rtol=5e-3)
     assert_allclose(
         value(found.row("Errors", "mean")[1]),
         np.sqrt(np.mean((y - yt.mean()) ** 2)),
@@ -258,3 +261,23 @@ def test_bad_input_is_refused(plain):
     classes, Xc, yc = labels(["no", "yes"])
     with pytest.raises(ValueError, match="does not know"):
         collegium.report(classes, Xc, np.where(yc == "no", "maybe", yc))
+
+
+def test_the_ledger_of_a_model_is_told(tmp_path):
+    X, rng = np.random.default_rng(5).uniform(-3, 3, (140, 1)), np.random.default_rng(6)
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(140)
+    settings = collegium.CommitteeRegressor(Matern52(1.0, 1.0), noise=0.01, learn=False)
+    with collegium.Ledger(tmp_path / "rows.ledger", settings) as ledger:
+        ledger.add(X[:80], y[:80])
+        ledger.add(X[80:100], y[80:100], reason=f"June {HOSTILE}")
+        for k in range(9):
+            ledger.add(X[100 + k : 101 + k], y[100 + k : 101 + k], reason=f"row {k}")
+        events, state = ledger.events(), ledger.state
+        page = collegium.report(ledger.model(), X[109:], y[109:], ledger=ledger)
+    found = Page(page.html)
+    assert not found.all("img")
+    (caption,) = [one for one in found.tables if one.startswith("Events")]
+    assert caption == f"Events (the last 10 of {len(events)})"
+    assert [int(one[0]) for one in found.tables[caption][1:]] == [e.lsn for e in events[-10:]]
+    assert found.tables[caption][-1][-1] == "row 8"
+    assert state[:60] in found.text and f"a ledger of {len(events)} events" in found.text

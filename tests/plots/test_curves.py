@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from collegium import plots
+from collegium.diagnostics.numbers import as_percent, three_digits
 from collegium.explain.effects import Effect
 from collegium.plots import LearningCurve, Predictions, axes, learning_errors
 from picture_cases import label
@@ -124,11 +125,11 @@ def test_lines_differ_from_paper_and_dots_from_lines_in_grey():
     (2e-5, "< 0.1 %"),
 ])  # fmt: skip
 def test_shares_in_words(share, words):
-    assert axes.as_percent(share) == words
+    assert as_percent(share) == words
 
 
 def test_numbers_in_words():
-    told = [axes.three_digits(x) for x in (44_231.0, 0.012345, 1.5, 3e9, 0.0)]
+    told = [three_digits(x) for x in (44_231.0, 0.012345, 1.5, 3e9, 0.0)]
     assert told == ["44,200", "0.0123", "1.5", "3e+09", "0"]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .numbers import digits
+
 Array = np.ndarray
 #: Levels at which coverage is counted; probability that a band holds where intervals are right.
 LEVELS, CONFIDENCE = (0.5, 0.8, 0.9, 0.95), 0.95
@@ -81,7 +83,7 @@ def coverage_by_size(
     """
     size = np.asarray(size, dtype=float)
     each = equal_parts(size, parts)
-    words = [f"{_brief(size[one[0]])} to {_brief(size[one[-1]])}" for one in each]
+    words = [f"{_end(size[one[0]])} to {_end(size[one[-1]])}" for one in each]
     return tuple(
         covered_share(inside[one], promised(level, one), word, len(each))
         for one, word in zip(each, words)
@@ -122,9 +124,8 @@ def coverage_by_group(
     return tuple(sorted(found, key=lambda one: (one.share, one.label)))
 
 
-def _brief(value: float) -> str:
-    """Three digits, or all whole ones."""
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
+def _end(value: float) -> str:
+    return digits(value, brief=True)
 
 
 def _counts(one: CoveredShare) -> tuple[int, int, float, float, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .coverage import CoveredShare, covered_share, promised
+from .numbers import digits
 
 Array = np.ndarray
 Rule = tuple[int, float, float]  # low < x[column] ≤ high
@@ -83,7 +84,7 @@ def _narrowed(rules: tuple[Rule, ...], new: Rule) -> tuple[Rule, ...]:
 
 
 def plain_number(_: int, value: float) -> str:
-    return f"{value:.4g}"
+    return digits(value, 4, brief=True)
 
 
 def rule_words(rules: Sequence[Rule], names: Sequence[str], say: Say = plain_number) -> str:

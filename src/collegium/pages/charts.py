@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import digits, ticks
 from .markup import Safe, element, put_together
-from .numbers import digits, ticks
 
 Array = np.ndarray
 #: Letters of a label below or beside an axis.

@@ -14,15 +14,14 @@ from ..interface.checks.groups import apart_from_groups
 from ..interface.checks.rows import refuse_missing
 from ..interface.estimator import Estimator
 from ..interface.frames.encoded import KnownColumns
+from .budget import budget_of
 from .judged import JudgedClasses, JudgedNumbers, judged
 from .markup import visible
-from .material import Material, importance_of, seen_by, share_learnt
+from .material import Material, importance_of, seen_rows, share_learnt
 from .page import PagePart, ReportPage, page_of
 from .sections import accuracy, columns, data, honesty, learnt, maps, places, verdict, worst
 
 Array = np.ndarray
-#: Rows that a page looks at.
-MOST_ROWS = 20_000
 
 
 def report(
@@ -39,7 +38,7 @@ def report(
     rows: bool = True,
     ledger: Any = None,
     command: str | None = None,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
     random_state: int = 0,
 ) -> ReportPage:
     """Say on one HTML page whether a model is good, whether its error bars are honest, and more.
@@ -70,8 +69,10 @@ def report(
         That the model comes from: its events are listed.
     command : str, default=None
         The command that makes the page again; None: a line of Python.
-    max_rows : int, default=20_000
+    max_rows : int, default=None
         Of more rows so many are drawn by chance, of a stream the first are taken; the page says so.
+        None: 20,000, or fewer where each answer takes long: 5,000 of models that answer from
+        nearest rows, and of three classes or more; 1,000 of ten classes or more.
     random_state : int, default=0
 
     Returns
@@ -140,7 +141,7 @@ def parts_of_page(
 
 def material_of(
     model: Any, X: Any, y: Any, *, exposure: Any, groups: Any, stream: bool, target: str | None,
-    rows: bool, max_rows: int, seed: int,
+    rows: bool, max_rows: int | None, seed: int,
 ) -> Material:  # fmt: skip
     """Check what was given, and draw the rows that are looked at."""
     if not isinstance(model, Estimator):
@@ -150,20 +151,21 @@ def material_of(
     check_is_fitted(model)
     if stream and not hasattr(model, "partial_fit"):
         raise ValueError(f"stream=True: {type(model).__name__} does not learn from a stream")
+    max_rows = budget_of(model).rows if max_rows is None else max_rows
     whole_number(max_rows, "max_rows")
     whole_number(seed, "random_state", least=0)
     label = groups if isinstance(groups, str) else getattr(groups, "name", None) or "group"
     if isinstance(groups, tuple) and len(groups) == 2 and isinstance(groups[0], str):
         label, groups = groups
     X, groups = apart_from_groups(X, groups)
-    X, named = seen_by(model, X), getattr(y, "name", None)
+    named = getattr(y, "name", None)
     refuse_missing(y)
-    y = checked_target(model, y, len(X))
+    y = checked_target(model, y)
     e = None if exposure is None else np.broadcast_to(np.asarray(exposure, float), y.shape)
     if groups is not None and len(groups) != len(y):
         raise ValueError(f"groups has {len(groups)} labels, and there are {len(y)} rows")
     some = drawn_rows(len(y), max_rows, stream, seed)
-    X = np.ascontiguousarray(X[some])
+    X = np.ascontiguousarray(seen_rows(model, X, some, len(y)))
     asked = asked_of(model, X.view(KnownColumns), None, most_frequent(model, y))[1]
     chosen = None if groups is None else (label, np.asarray(groups, dtype=object)[some])
     return Material(
@@ -172,7 +174,7 @@ def material_of(
     )  # fmt: skip
 
 
-def checked_target(model: Any, y: Any, n: int) -> Array:
+def checked_target(model: Any, y: Any) -> Array:
     """One value for each row: labels, or numbers."""
     if getattr(model, "y_ndim_", 1) > 1 and model.model_.scaling.scale.size > 1:
         raise ValueError(
@@ -180,10 +182,10 @@ def checked_target(model: Any, y: Any, n: int) -> Array:
         )
     y = np.asarray(y)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    if y.shape != (n,):
-        raise ValueError(f"y has the shape {y.shape}: give one value for each of the {n} rows")
-    if n < 10:
-        raise ValueError(f"there are {n} rows: a page needs ten at least")
+    if y.ndim != 1:
+        raise ValueError(f"y has the shape {y.shape}: give one value for each row")
+    if y.size < 10:
+        raise ValueError(f"there are {y.size} rows: a page needs ten at least")
     return y if hasattr(model, "classes_") else y.astype(float)
 
 

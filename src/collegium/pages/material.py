@@ -8,18 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import value_words
+from ..diagnostics.predicted import count_rows, inputs_seen, take_rows
 from ..explain.asking import AskedModel, decoded
-from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
+from ..interface.frames.writing import Queries
 from ..interface.words.effects import columns_together, rows_for, shares
 from ..rows.partition import evenly_spaced
+from ..sources.source import Source
 from ..tables.reading import LEVELS, NUMBER
+from .budget import Budget, budget_of
 from .markup import visible
-from .numbers import value_words
 
 Array = np.ndarray
 #: Digits by which rows of a model are recognised among those that it is judged by.
 DIGITS = 9
+#: Rows whose keys are made at a time.
+ROWS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +57,8 @@ class Material:
         return getattr(self.model, "classes_", None)
 
     @property
-    def costly(self) -> bool:
-        """Whether probabilities are integrals over several functions, which take long."""
-        return self.classes is not None and len(self.classes) > 2
+    def budget(self) -> Budget:
+        return budget_of(self.model)
 
     @property
     def rows(self) -> Any:
@@ -96,9 +100,34 @@ class Material:
         return {} if self.exposure is None else {"exposure": self.exposure[rows]}
 
 
-def seen_by(model: Any, X: Any) -> Array:
-    """Rows as a model sees them  (n, d)."""
-    return np.asarray(check_queries(model, X))
+def seen_rows(model: Any, X: Any, some: Array, n: int) -> Array:
+    """Rows at sorted positions among n, as a model sees them; no others are encoded  (k, d)."""
+    if isinstance(X, Source):
+        return rows_of_source(model, X, some, n)
+    check_one_each(count_rows(X), n)
+    if isinstance(X, KnownColumns):
+        return inputs_seen(model, X)[some]
+    return inputs_seen(model, X if len(some) == n else take_rows(X, some))
+
+
+def rows_of_source(model: Any, X: Source, some: Array, n: int) -> Array:
+    """Read those rows of files, one chunk in memory at a time."""
+    asked = Queries.of(model, X)
+    asked.check()
+    found, start = [], 0
+    for chunk in asked.source.chunks:
+        part = asked.read(chunk)
+        if part is not None:
+            own = some[(some >= start) & (some < start + len(part))]
+            found.append(part[own - start])
+            start += len(part)
+    check_one_each(start, n)
+    return np.concatenate(found)
+
+
+def check_one_each(rows: int, targets: int) -> None:
+    if rows != targets:
+        raise ValueError(f"X has {rows} rows and y has {targets}: give one value for each row")
 
 
 def importance_of(model: Any, asked: AskedModel, X: Array) -> Array:
@@ -108,7 +137,8 @@ def importance_of(model: Any, asked: AskedModel, X: Array) -> Array:
         if found.size == len(asked.columns):
             return found
     groups = columns_together(X.shape[1], getattr(model, "encoding_", None))
-    some = evenly_spaced(len(X), rows_for(len(groups), costly=True))
+    most = min(rows_for(len(groups), costly=True), budget_of(model).importance)
+    some = evenly_spaced(len(X), most)
     return np.asarray(shares(lambda rows: asked.mean(rows)[:, None], X[some], groups))
 
 
@@ -128,18 +158,30 @@ def share_learnt(material: Material) -> float:
     kept = kept_rows(material.model) if material.classes is None else None
     if kept is None or kept[0].shape[1] != material.X.shape[1]:
         return 0.0
-    known = set(_keys(kept[0], kept[1]))
-    own = _keys(material.X, material.y.astype(float))
-    return sum(one in known for one in own) / len(own)
+    return float(np.isin(row_keys(material.X, material.y.astype(float)), row_keys(*kept)).mean())
 
 
-def _keys(X: Array, y: Array) -> list[bytes]:
-    """Bytes that are equal for rows that are equal to so many digits."""
-    both = np.column_stack([X, y])
+def row_keys(X: Array, y: Array) -> Array:
+    """Numbers of 64 bits, equal for rows that are equal to so many digits  (n,).
+
+    Σ_j c_j·bits(x_j) modulo 2⁶⁴, c_j odd and drawn by chance; block by block.
+    """
+    weight = np.random.default_rng(0).integers(1, 2**63, X.shape[1] + 1, dtype=np.uint64) | 1
+    found = np.empty(len(y), dtype=np.uint64)
+    for start in range(0, len(y), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        bits = rounded(np.column_stack([X[part], y[part]])).view(np.uint64)
+        bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        found[part] = ((bits ^ (bits >> np.uint64(32))) * weight).sum(axis=1)
+    return found
+
+
+def rounded(values: Array) -> Array:
+    """Values to so many digits; zero has no sign."""
     with np.errstate(divide="ignore"):
-        power = np.where(both == 0.0, 0.0, np.floor(np.log10(np.abs(both))))
-    whole = np.round(both / 10.0 ** (power - (DIGITS - 2))) + 0.0
-    return [row.tobytes() for row in np.column_stack([whole, power])]
+        power = np.where(values == 0.0, 0.0, np.floor(np.log10(np.abs(values))))
+    unit = 10.0 ** (power - (DIGITS - 2))
+    return np.asarray(np.round(values / unit) * unit + 0.0)
 
 
 def listed_names(names: Sequence[str], most: int = 6) -> str:

@@ -112,22 +112,6 @@ def short_name(word: Any, most: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
-def as_percent(share: float) -> str:
-    """Write a share with as many digits as tell: 95 %, 99.7 %."""
-    value = 100.0 * share
-    if 0.0 < value < 0.1:
-        return "< 0.1 %"
-    text = f"{value:.1f}".removesuffix(".0") if abs(value) >= 1.0 else f"{value:.2g}"
-    return f"{text} %"
-
-
-def three_digits(value: float) -> str:
-    """Write three digits that tell: 44,200 and 0.0123, not 4.42e+04."""
-    if not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.3g}"
-    return f"{float(f'{value:.3g}'):,.10g}"
-
-
 def thousands(axis: Any) -> None:
     """Write ticks of large values as 200,000, of others as matplotlib does."""
     ticker = library("matplotlib.ticker", "plot", "a picture")

@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from ..diagnostics.numbers import as_percent, three_digits
 from ..interface.checks.arguments import whole_number
-from .axes import (
-    DOTS,
-    LINE,
-    as_percent,
-    dress,
-    legend,
-    new_axes,
-    plain_numbers,
-    short_name,
-    three_digits,
-)
+from .axes import DOTS, LINE, dress, legend, new_axes, plain_numbers, short_name
 from .judged import count_rows, take_rows, target_name
 
 Array = np.ndarray

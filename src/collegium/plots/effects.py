@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import as_percent
 from ..explain.effects import KINDS, PARTIAL, Effect, effect, effect2
 from ..interface.checks.arguments import whole_number
 from ..interface.words.summary import column_names
@@ -17,7 +18,6 @@ from .axes import (
     LINE,
     SMALL,
     TRUTH,
-    as_percent,
     brief_dates,
     dress,
     legend,
@@ -25,7 +25,7 @@ from .axes import (
     short_name,
     turned,
     two_axes,
-)  # fmt: skip
+)
 from .fields import BESIDE, draw_fields
 from .judged import check_model, read_column
 

@@ -2,20 +2,10 @@
 
 import numpy as np
 
+from ..diagnostics.numbers import as_percent
 from ..interface.checks.arguments import check_coverage
 from ..rows.partition import evenly_spaced
-from .axes import (
-    DOTS,
-    LINE,
-    TRUTH,
-    as_percent,
-    check_ends,
-    dress,
-    grid,
-    new_axes,
-    one_column,
-    short_name,
-)  # fmt: skip
+from .axes import DOTS, LINE, TRUTH, check_ends, dress, grid, new_axes, one_column, short_name
 from .judged import check_height, target_name
 
 #: Rows that are drawn as dots, at most.

@@ -11,9 +11,10 @@ from sklearn.base import is_classifier
 from ..diagnostics.classes import Reliability, reliability
 from ..diagnostics.coverage import CoveredShare, coverage_of_levels
 from ..diagnostics.histogram import BINS, PitHistogram, pit_histogram
+from ..diagnostics.numbers import as_percent
 from ..diagnostics.predicted import Predicted, predicted_rows
 from ..interface.checks.arguments import check_probabilities, whole_number
-from .axes import DOTS, FAINT, LINE, TRUTH, as_percent, dress, legend, new_axes, short_name
+from .axes import DOTS, FAINT, LINE, TRUTH, dress, legend, new_axes, short_name
 from .judged import MOST, Predictions, check_model, exposed_rows, of_rows, some_rows
 
 Array = np.ndarray

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing
 
-from ..diagnostics.predicted import predicted_rows
+from ..diagnostics.predicted import count_rows, predicted_rows, take_rows
 from ..interface.checks.arguments import check_coverage, check_is_fitted, whole_number
 from ..rows.partition import evenly_spaced
 from ..tables.reading import Found, names_of, read_columns
@@ -155,15 +154,6 @@ def some_rows(X: Any, y: Any, most: Any) -> tuple[Any, Array, int]:
         raise ValueError(f"X has {count_rows(X)} rows and y has {n}: give one y for each row")
     rows = evenly_spaced(n, most)
     return (X, seen, n) if rows.size == n else (take_rows(X, rows), seen[rows], n)
-
-
-def count_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def take_rows(X: Any, rows: Array) -> Any:
-    """Rows of a frame, an array or a list."""
-    return X.take(rows) if hasattr(X, "column_names") else _safe_indexing(X, rows)
 
 
 def target_name(y: Any) -> str:

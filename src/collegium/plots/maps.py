@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import three_digits
 from ..interface.checks.arguments import whole_number
 from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
 from ..interface.words.summary import column_names
 from ..maps.grid import Grid, Side, on_grid
-from .axes import short_name, three_digits, two_axes
+from .axes import short_name, two_axes
 from .fields import BESIDE, draw_fields
 from .judged import check_model
 

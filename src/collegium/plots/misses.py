@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import as_percent, three_digits
 from ..interface.checks.arguments import whole_number
 from .axes import (
     DOTS,
@@ -13,7 +14,6 @@ from .axes import (
     LINE,
     SMALL,
     TRUTH,
-    as_percent,
     by_part,
     colours_of_counts,
     dress,
@@ -22,7 +22,6 @@ from .axes import (
     parts_by,
     short_name,
     thousands,
-    three_digits,
 )
 from .judged import MOST, Predictions, given_predictions, of_rows
 

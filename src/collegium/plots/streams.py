@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..conformal.adaptive import known_scores
+from ..diagnostics.numbers import as_percent
 from ..diagnostics.rolling import RollingFigures, rolling_figures
 from ..interface.checks.arguments import check_coverage, whole_number
 from ..interface.streams.watching import Progressive, StreamCheck
 from ..tables.reading import DATE
-from .axes import DOTS, FAINT, LINE, SMALL, as_percent, brief_dates, dress, short_name, two_axes
+from .axes import DOTS, FAINT, LINE, SMALL, brief_dates, dress, short_name, two_axes
 from .judged import read_column
 from .times import moments_of
 

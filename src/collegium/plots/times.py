@@ -6,22 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.numbers import as_percent
 from ..interface.checks.arguments import check_coverage, whole_number
 from ..rows.partition import evenly_spaced
 from ..tables.reading import DATE, Found, names_of
-from .axes import (
-    BAND,
-    DOTS,
-    INNER,
-    LINE,
-    TRUTH,
-    as_percent,
-    brief_dates,
-    dress,
-    legend,
-    new_axes,
-    short_name,
-)  # fmt: skip
+from .axes import BAND, DOTS, INNER, LINE, TRUTH, brief_dates, dress, legend, new_axes, short_name
 from .judged import check_model, count_rows, read_column, take_rows, target_name
 
 Array = np.ndarray

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...diagnostics.baselines import BaselineError, baseline_errors, error_of
+from ...diagnostics.numbers import digits, percent
 from ..charts import Frame, axes, curve, dot, figure, gallery, raster, spread
 from ..judged import JudgedClasses, JudgedNumbers
 from ..markup import Safe, paragraph, put_together, table, visible
-from ..numbers import digits, percent
 from ..pixels import density_picture
 
 Array = np.ndarray

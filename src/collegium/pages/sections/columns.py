@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, percent, value_words
 from ...explain.effects import Effect, effect
 from ...tables.reading import DATE, LEVELS, NUMBER
 from ..charts import Frame, axes, band, block, curve, dot, figure, gallery, share_bar, spread
 from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
-from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
-#: Columns whose effects are drawn, and listed; rows averaged over; points; classes; levels drawn.
-DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 25, 13, 2, 10
-#: Columns, rows and points where there are more than two classes, whose probabilities take long.
-OF_MANY = 4, 12, 9
+#: Columns that are listed; classes and levels whose effects are drawn.
+LISTED, CLASSES, LEVELS_DRAWN = 20, 2, 10
 #: Standard deviations of a band that holds 95 %.
 WIDTH = 1.96
 
@@ -35,8 +33,8 @@ def columns_section(own: Material) -> Safe:
         "The share of the variance of the predictions that goes with each column, alone or "
         "together with others (total effects). Columns that go together share what they explain."
     )
-    most, averaged, _ = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
-    some = [j for j in order if share[j] >= 0.005][:most]
+    averaged = own.budget.averaged
+    some = [j for j in order if share[j] >= 0.005][: own.budget.drawn]
     drawn = [figure_of(own, j) for j in some]
     how = (
         f"The line is the mean {own.asked.words} as one column changes and all others stay as they "
@@ -60,7 +58,7 @@ def outputs(own: Material) -> list[Any]:
 def figure_of(own: Material, j: int) -> Safe:
     """The picture of one column."""
     label = own.target if own.classes is None else "probability"
-    _, most, points = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
+    most, points = own.budget.averaged, own.budget.points
     found = [
         effect(own.model, own.rows, j, grid=points, random_state=own.seed, output=one, n_rows=most)
         for one in outputs(own)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import count, digits, percent, value_words
+from ...rows.partition import evenly_spaced
 from ...tables.reading import DATE, LEVELS
 from ..charts import Frame, axes, block, figure, gallery, spread
 from ..judged import Judged, JudgedClasses
 from ..markup import Safe, paragraph, put_together, table, visible
 from ..material import Material
-from ..numbers import count, digits, percent
 
 Array = np.ndarray
 #: Columns and classes that a table lists; bars of a histogram.
@@ -57,12 +58,11 @@ def outside_words(own: Material) -> str:
     """The share of rows that are extrapolations, where a model can tell."""
     if not hasattr(own.model, "outside"):
         return ""
-    share = float(np.mean(own.model.outside(own.rows)))
-    return (
-        "No row lies outside of what the model has seen."
-        if share == 0.0
-        else f"{percent(share)} of the rows lie outside of what the model has seen."
-    )
+    some = evenly_spaced(own.n, own.budget.candidates)
+    share = float(np.mean(own.model.outside(own.rows[some])))
+    among = f"{len(some):,} of the rows" if len(some) < own.n else "the rows"
+    what = "far from all that the model has learnt from (extrapolations)"
+    return f"Of {among}, {'none is' if share == 0.0 else f'{percent(share)} are'} {what}."
 
 
 def target_picture(own: Material) -> Safe:
@@ -86,7 +86,7 @@ def target_picture(own: Material) -> Safe:
     more = f" {percent(beyond)} of the rows lie beyond." if beyond > 0.0005 else ""
     words = (
         f"{own.target}: mean {digits(y.mean())}, standard deviation {digits(y.std())}, from "
-        f"{digits(y.min())} to {digits(y.max())}.{more}"
+        f"{value_words(y.min())} to {value_words(y.max())}.{more}"
     )
     return gallery([figure(frame, parts, words, f"Histogram of {own.target}. {words}")])
 
@@ -122,6 +122,9 @@ def _column(own: Material, j: int) -> list[Any]:
         often = own.say(j, codes[np.argmax(counts)])
         most = f"most often {often} ({percent(counts.max() / own.n)})"
         return [own.names[j], count(len(codes), "level"), lost, "", most, ""]
-    ends = [own.say(j, value) for value in np.quantile(there, [0.0, 0.25, 0.75, 1.0])]
+    ends = [
+        own.say(j, value)
+        for value in np.quantile(there, [0.0, 0.25, 0.75, 1.0], method="closest_observation")
+    ]
     kind = "dates" if column.kind == DATE else "numbers"
     return [own.names[j], kind, lost, ends[0], f"{ends[1]} to {ends[2]}", ends[3]]

@@ -7,9 +7,11 @@ import numpy as np
 from ...diagnostics.classes import reliability
 from ...diagnostics.coverage import CoveredShare, coverage_of_levels
 from ...diagnostics.histogram import PitHistogram, pit_histogram
+from ...diagnostics.numbers import digits, percent
 from ...diagnostics.predicted import takes_counts
 from ...diagnostics.regions import Slab
 from ...diagnostics.rolling import rolling_figures
+from ...rows.partition import evenly_spaced
 from ..charts import (
     Frame,
     axes,
@@ -25,7 +27,6 @@ from ..charts import (
 )
 from ..judged import LEVEL, Judged, JudgedClasses, JudgedNumbers, is_odd
 from ..markup import Safe, element, paragraph, put_together, table
-from ..numbers import digits, percent
 from .verdict import reliable
 
 Array = np.ndarray
@@ -110,9 +111,9 @@ def _cells(one: CoveredShare) -> list[object]:
 
 
 def typical_widths(found: JudgedNumbers) -> list[str]:
-    """Median width of central intervals over up to 1,000 rows, at each level."""
+    """Median width of central intervals over some rows, at each level."""
     own = found.material
-    some = np.linspace(0, own.n - 1, min(own.n, 1_000)).astype(int)
+    some = evenly_spaced(own.n, own.budget.candidates)
     tails = [0.25, 0.1, 0.05, 0.025]
     q = np.array([*tails, *(1.0 - t for t in tails)])
     ends = own.model.quantile(own.rows[some], q, **own.given(some))
@@ -153,19 +154,19 @@ def slab_words(found: Judged, slab: Slab) -> Safe:
             f"centred and scaled) between {digits(slab.low)} and {digits(slab.high)}"
         )
     chosen, measured = slab.chosen, slab.measured
-    verdict = (
-        "which chance explains"
-        if measured.sign == 0
-        else f"which chance does not explain ({percent(measured.low)} to {percent(measured.high)})"
+    by_chance = f"chance gives {percent(measured.low)} to {percent(measured.high)}"
+    verdict = "which chance explains" if measured.sign == 0 else "which chance does not explain"
+    first = (
+        f"One half of the rows was cut into slices along a hundred directions. The slice furthest "
+        f"from what was promised is where {where}: {percent(chosen.share)} instead of "
+        f"{percent(chosen.level)} of its {chosen.n:,} rows. Among so many slices one is bad by "
+        "chance alone, so the other half of the rows, which had no part in the choice, measures "
+        f"it: {percent(measured.share)} of its {measured.n:,} rows there, "
     )
-    text = (
-        f"The worst slab: among a hundred directions, one half of the rows was furthest from what "
-        f"was promised where {where}: {percent(chosen.share)} instead of {percent(chosen.level)} "
-        f"of {chosen.n:,} rows. Looking at so many slabs finds a bad one by chance alone; the "
-        f"other half of the rows, which had no part in the choice, has there "
-        f"{percent(measured.share)} of {measured.n:,}, {verdict}."
-    )
-    return paragraph(text, class_="odd" if is_odd(measured) else None)
+    last = element("span", verdict, class_="odd" if is_odd(measured) else None)
+    return put_together([
+        element("h3", "The worst slice"), paragraph(first, last, f" ({by_chance}).")
+    ])  # fmt: skip
 
 
 def weights_words(weights: Array, names: list[str]) -> str:
@@ -204,6 +205,13 @@ def pit_words(found: PitHistogram) -> str:
         return "High at both ends: large errors are more frequent than was promised."
     if max(left, right) < 0.9:
         return "High in the middle: intervals are wider than need be."
+    for side, far, near in (("left", left, right), ("right", right, left)):
+        if far > 1.25 and near < 1.1:
+            what = "below" if side == "left" else "above"
+            return (
+                f"High at the {side} end: observations far {what} their predictions are more "
+                "frequent than was promised."
+            )
     half = share[: bins // 2].sum() - share[-(bins // 2) :].sum()
     if half > 0.04:
         return "Higher on the left: predictions are too high."

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import count, digits, percent
 from ...interface.words.brief import brief_of
 from ...numerics.version import __version__
 from ..markup import Safe, element, paragraph, put_together, table, visible
 from ..material import Material
-from ..numbers import count, digits, percent
 
 #: Letters of a line of words; events of a ledger that are listed.
 LETTERS, EVENTS = 400, 10

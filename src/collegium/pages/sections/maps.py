@@ -6,19 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, ticks
 from ...maps.grid import Grid, Side, on_grid
 from ...tables.reading import NUMBER
 from ..charts import Frame, axes, cut_words, figure, gallery, raster
 from ..markup import Safe, element, paragraph, put_together
 from ..material import Material
-from ..numbers import digits, ticks
 from ..pixels import map_picture, scale_picture
 
 Array = np.ndarray
 #: Pixels along x and y; cells in which rows are looked for.
 WIDE, HIGH = 96, 72
-#: Pixels in place of each four along a side, where answers take long.
-COARSE = 4
 CELLS = 24
 #: Names of columns that are places on the earth.
 EAST = ("lon", "long", "longitude", "lng", "east", "easting", "x")
@@ -59,7 +57,7 @@ def find_map(own: Material) -> MapOfTwo | None:
         return None
     i, j = found
     (a, b), (c, d) = (_ends(own.X[:, k]) for k in found)
-    wide, high = (WIDE // COARSE, HIGH // COARSE) if own.costly else (WIDE, HIGH)
+    wide, high = WIDE // own.budget.coarse, HIGH // own.budget.coarse
     x, y = np.linspace(a, b, wide), np.linspace(c, d, high)
     grid = Grid((Side("y", j, y), Side("x", i, x)), middle_row(own, found))
 
@@ -144,5 +142,6 @@ def picture(own: Material, found: MapOfTwo, values: Array, what: str) -> Safe:
     high, wide = values.shape
     x = found.x[0] + where[1] / (wide - 1) * (found.x[1] - found.x[0])
     y = found.y[0] + where[0] / (high - 1) * (found.y[1] - found.y[0])
-    words += f" It is highest near {names[0]} = {digits(x)}, {names[1]} = {digits(y)}."
+    words += f" It is highest near {names[0]} = {digits(x, brief=True)}, "
+    words += f"{names[1]} = {digits(y, brief=True)}."
     return figure(frame, parts, words, f"Map of {what}. {words}")

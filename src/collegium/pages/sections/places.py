@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ...diagnostics.numbers import digits
+from ...tables.reading import DATE
 from ..markup import Safe, element, paragraph, put_together, table
 from ..material import Material
-from ..numbers import digits
 
 Array = np.ndarray
-#: Candidates, those whose covariances are looked at, and places that are named.
-CANDIDATES, COMPARED, NAMED = 1_000, 60, 5
-#: Candidates where answers take long.
-FEW = 200
+#: Places that are named.
+NAMED = 5
+#: Seconds of a day.
+DAY = 86_400.0
 #: Columns of a place that are shown.
 COLUMNS = 8
 
@@ -33,12 +34,11 @@ class NextPlace:
 def find_places(material: Material) -> tuple[list[NextPlace], float]:
     """Points of largest standard deviation, each given those before it; and the sd at the rows."""
     asked, rng = material.asked, np.random.default_rng(material.seed)
-    typical = float(
-        np.median(asked.moments(_some(material.X, rng, 50 if material.costly else COMPARED))[1])
-    )
-    X = place_candidates(material, rng, FEW if material.costly else CANDIDATES)
+    most = material.budget.compared
+    typical = float(np.median(asked.moments(_some(material.X, rng, most))[1]))
+    X = place_candidates(material, rng, material.budget.candidates)
     mean, sd = asked.moments(X)
-    first = np.argsort(-sd, kind="stable")[: 50 if material.costly else COMPARED]
+    first = np.argsort(-sd, kind="stable")[:most]
     chosen = first[greedy(asked.joint(X[first]), sd[first], X[first])]
     shown = material.by_importance[:COLUMNS]
     places = []
@@ -60,8 +60,12 @@ def place_candidates(material: Material, rng: np.random.Generator, n: int) -> Ar
     other = rows[rng.permutation(len(rows))]
     between = rows.copy()
     between[:, columns] = 0.5 * (rows[:, columns] + other[:, columns])
-    whole = [j for j in columns if (X[:, j] == np.round(X[:, j])).all()]
-    between[:, whole] = np.round(between[:, whole])
+    for j in columns:
+        own = material.asked.columns[j]
+        start, unit = (own.origin, DAY) if own.kind == DATE else (0.0, 1.0)
+        steps = (X[:, j] + start) / unit
+        if (steps == np.round(steps)).all():  # whole numbers, or days
+            between[:, j] = np.round((between[:, j] + start) / unit) * unit - start
     return np.concatenate([rows, between])
 
 

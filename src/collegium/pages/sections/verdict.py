@@ -6,10 +6,10 @@ import numpy as np
 
 from ...diagnostics.classes import reliability
 from ...diagnostics.coverage import CoveredShare, covered_share
+from ...diagnostics.numbers import digits, percent
 from ..judged import LEVEL, SMALL, Judged, JudgedClasses, JudgedNumbers
 from ..markup import Safe, element, paragraph
 from ..material import Material
-from ..numbers import digits, percent
 from .places import NextPlace
 
 #: The mean of the PIT, less a half, from which predictions are too low or too high.
@@ -50,7 +50,8 @@ def number_bars(found: JudgedNumbers) -> str:
     whole = covered_share(found.inside, LEVEL)
     said = f"90\u202f% intervals hold {percent(whole.share)} of the rows"
     if whole.sign == 0:
-        text = f"The error bars can be believed: {said}"
+        most = " on the whole" if found.odd_parts else ""
+        text = f"The error bars can be believed{most}: {said}"
     elif abs(whole.share - LEVEL) <= SMALL:
         text = f"The error bars are nearly right: {said}"
     else:
@@ -76,12 +77,22 @@ def where_not(found: Judged) -> str:
     kind = next(part.title for part in found.parts if one in part.shares)
     more = f", and {len(odd) - 1} other parts stand out" if len(odd) > 2 else (
         ", and one other part stands out" if len(odd) == 2 else "")  # fmt: skip
-    return f", but only {percent(one.share)} {_place(kind, one)}{more}" if one.share < one.level \
-        else f", and {percent(one.share)} {_place(kind, one)}{more}"  # fmt: skip
+    fine = abs(np.mean(found.inside) - LEVEL) <= SMALL
+    word = "and" if one.share >= one.level else "but only" if fine else "and only"
+    return f", {word} {percent(one.share)} {_place(kind, one)}{more}"
 
 
 def _place(kind: str, one: CoveredShare) -> str:
-    return f"where {one.label}" if kind == "by region" else f"in one part {kind}: {one.label}"
+    """Where a part is: "by" and what rows were cut by, and the label."""
+    by = kind.removeprefix("by ")
+    if by == "region":
+        return f"where {one.label}"
+    if by == "prediction":
+        word, ends = one.label.split(" ", 1)
+        return f"where predictions are {word} {ends}"
+    if by == "the class that was predicted":
+        return f"where the predicted class is {one.label}"
+    return f"where the {by} is {one.label}" if " " in by else f"where {by} is {one.label}"
 
 
 def class_errors(found: JudgedClasses) -> str:
@@ -117,7 +128,7 @@ def class_bars(found: JudgedClasses) -> str:
     one = max(odd, key=lambda part: (abs(part.share - part.level), part.label))
     kind = next(part.title for part in found.parts if one in part.shares)
     return (
-        f"{text}; {_place(kind, one)}, {percent(one.share)} are right where "
+        f"{text}; {_place(kind, one)}, {percent(one.share)} are right and "
         f"{percent(one.level)} were promised."
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...diagnostics.numbers import digits, percent, value_words
 from ..judged import JudgedClasses, JudgedNumbers
 from ..markup import Safe, paragraph, put_together, table, visible
-from ..numbers import digits, percent, value_words
 
 Array = np.ndarray
 WORST, COLUMNS = 10, 6
@@ -26,7 +26,7 @@ def worst_of_numbers(found: JudgedNumbers) -> Safe:
     for i in worst_numbers(found):
         z = (told.y[i] - told.mean[i]) / max(told.sd[i], 1e-300)
         rows.append([
-            f"{own.position[i] + 1:,}", digits(told.y[i], 4), digits(told.mean[i], 4),
+            f"{own.position[i] + 1:,}", value_words(told.y[i]), digits(told.mean[i], 4),
             digits(told.sd[i]), digits(z, 2), *(own.cell(j, i) for j in columns),
         ])  # fmt: skip
     heads = ["row", f"#{own.target}", "#prediction", "#sd", "#error in sd",

@@ -1,4 +1,4 @@
-"""Numbers as people read them, in one fixed way."""
+"""Numbers as people read them, the same in pages and in pictures."""
 
 from __future__ import annotations
 
@@ -44,6 +44,32 @@ def percent(share: float, digits: int = 1) -> str:
     return "–" if share != share else f"{100.0 * share:.{digits}f}\u202f%"
 
 
+def as_percent(share: float) -> str:
+    """Write a share with as many digits as tell, as titles of pictures have it.
+
+    Examples
+    --------
+    >>> as_percent(0.95), as_percent(0.9972), as_percent(0.00005)
+    ('95 %', '99.7 %', '< 0.1 %')
+    """
+    value = 100.0 * share
+    if 0.0 < value < 0.1:
+        return "< 0.1 %"
+    text = f"{value:.1f}".removesuffix(".0") if abs(value) >= 1.0 else f"{value:.2g}"
+    return f"{text.replace('-', MINUS)} %"
+
+
+def three_digits(value: float) -> str:
+    """Write three digits that tell, and zeros after them.
+
+    Examples
+    --------
+    >>> three_digits(44231.0), three_digits(0.0123), three_digits(-2.5)
+    ('44,200', '0.0123', '−2.5')
+    """
+    return digits(float(f"{value:.3g}"), brief=True)
+
+
 def count(n: int, word: str) -> str:
     """Write a number of things.
 
@@ -70,7 +96,7 @@ def value_words(value: Any) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between low and high, at steps of 1, 2 or 5 times a power of ten.
+    """Round numbers between low and high, at steps of 1, 2 or 5 times a power of ten: two or more.
 
     Examples
     --------
@@ -81,7 +107,12 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     if not (isfinite(width) and width > 0.0):
         return [low]
     power = 10.0 ** floor(log10(width / most))
-    step = next(power * k for k in (1, 2, 5, 10) if width / (power * k) <= most + 1e-9)
-    first = int(np.ceil(low / step - 1e-9))
-    last = int(np.floor(high / step + 1e-9))
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+    steps = [power * k for k in (0.5, 1, 2, 5, 10)]
+    at = next(i for i, step in enumerate(steps) if i and width / step <= most + 1e-9)
+    found: list[float] = []
+    for step in (steps[at], steps[at - 1]):
+        first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+        found = [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+        if len(found) > 1:
+            break
+    return found
