@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..messages.probe import probe
-from ..messages.total import Total
 from ..modelfile.arrays import sha256_of
 from ..rows.ids import Id
 from . import audit, certificate, explaining, forgetting, merging
+from .adding import RunningTotal
 from .certificate import Certificate
 from .core import LedgerFile
 from .forgetting import check_id
+from .models import all_of, check_relearning, check_size
 from .state import State
 from .storage.chunks import ChunkEntry, ChunkTable, make_kept
 from .storage.database import Database
@@ -26,7 +27,7 @@ from .table import Columns, GivenRows, TableRoles, check_text
 from .template import Template
 
 Array = np.ndarray
-#: Rows that a ledger holds at most: models read all of them into memory.
+#: Rows that are read into memory at most: by `relearn`, and by models that do not add up.
 MOST_ROWS = 3_000_000
 #: Chunks that may come before the sum is stored again: opening a ledger adds up their messages.
 TAIL = 64
@@ -162,8 +163,8 @@ class Ledger(LedgerFile):
         at: Any, reason: str,
     ) -> int:  # fmt: skip
         old, when = self._now, self._time(at)
-        _check_size(old.n + rows.n)
         template = replace(self._template, names=roles.names)
+        check_size(template, old.n + rows.n, MOST_ROWS)
         named = template.checked(id, rows)
         total = None if named is None else template.heard(old.total, [named])
         entry = ChunkEntry(0, old.lsn + 1, id, when, self.site, source, rows.n, sha)
@@ -288,7 +289,7 @@ class Ledger(LedgerFile):
             old, sha = state.entries[id], rows.digest(columns)
             if old.sha256 == sha:
                 return old.lsn
-            _check_size(state.n - old.n + rows.n)
+            check_size(self._template, state.n - old.n + rows.n, MOST_ROWS)
             self._template.checked(id, rows)
             with self._step() as con:
                 table = self._table(con)
@@ -331,7 +332,8 @@ class Ledger(LedgerFile):
             roles = self._roles, other._roles
             merging.check_alike(self._template, other._template, roles)
             new = merging.new_chunks(self._now, other._now)
-            _check_size(self._now.n + sum(chunk.n for chunk in new))
+            n = self._now.n + sum(chunk.n for chunk in new)
+            check_size(self._template, n, MOST_ROWS)
             with self._step() as con, other._looking() as source:
                 return self._merge(con, other, other._table(source), new, reason)
 
@@ -344,19 +346,19 @@ class Ledger(LedgerFile):
             roles = replace(other._roles, target=self._roles.target)
             template = replace(self._template, names=roles.names)
             told.update(self._with_roles(con, roles, template))
-        table, found, parts = self._table(con), [], []
+        alike = len(new) == len(state.entries) and other._db.meta()["probe"] == probe()
+        both = alike and old.total is not None and state.total is not None
+        table, found = self._table(con), []
+        total = RunningTotal(self._template, old.total)
         for one in new:
             rows = theirs.checked(one)
             entry = replace(one, lsn=old.lsn + 1, at=when, site=one.site or other.site)
             found.append(table.insert(entry, rows, theirs.columns(one)))
-            parts.append((one.id, rows))
-        alike = len(new) == len(state.entries) and other._db.meta()["probe"] == probe()
-        if alike and old.total is not None and state.total is not None:
-            total: Total | None = old.total + state.total
-        else:
-            total = self._template.plus(old.total, parts)
+            if not both:
+                total.hear(one.id, rows)
+        heard = old.total + state.total if both else total.result()  # type: ignore[operator]
         told["chunks"] = [one.listed() for one in found]
-        self._record(con, old.changed(total, (), found), "merge", reason, told, when)
+        self._record(con, old.changed(heard, (), found), "merge", reason, told, when)
         self._write_snapshot(con, self._now)
         return self._now.lsn
 
@@ -379,11 +381,12 @@ class Ledger(LedgerFile):
         with self._turn:
             self._own()
             old = self._now
+            check_relearning(old.n, MOST_ROWS)
             with self._looking() as con:
                 table = self._table(con)
                 parts = [(one.id, table.checked(one)) for one in old.ordered()]
             template = Template.of(self._template.fit(parts), self._roles.names)
-            total = template.plus(template.zero(), parts)
+            total = RunningTotal(template, None).all(parts).result()
             state = replace(State.of(template.id, total, old.entries.values()), lsn=old.lsn)
             with self._step() as con:
                 data = template.to_bytes()
@@ -474,9 +477,8 @@ class Ledger(LedgerFile):
             with self._looking() as con:
                 state, cached = self._now, self._cached
                 if cached is None or cached[0] != state.head:
-                    parts = self._table(con).parts(state.ordered())
-            if cached is None or cached[0] != state.head:
-                cached = self._cached = state.head, self._template.model(parts, state.total)
+                    model = self._models(con).of(all_of(state.ordered()), state.total)
+                    cached = self._cached = state.head, model
             return explaining.copied(cached[1])
 
     def as_of(self, when: Any) -> Any:
@@ -496,7 +498,7 @@ class Ledger(LedgerFile):
         with self._looking() as con:
             lsn, table = self._lsn_at(con, when), self._table(con)
             own = table.entries("lsn <= ? AND (gone IS NULL OR gone > ?)", (lsn, lsn))
-            return explaining.model_of(self._template, self._now, table, own)
+            return explaining.model_of(self._models(con), own)
 
     def _lsn_at(self, con: Any, when: Any) -> int:
         if isinstance(when, (int, np.integer)) and not isinstance(when, bool):
@@ -524,8 +526,7 @@ class Ledger(LedgerFile):
         models : dict of value to fitted model
         """
         with self._looking() as con:
-            table = self._table(con)
-            return explaining.models_by(self._template, self._now, table, column, values)
+            return explaining.models_by(self._models(con), column, values)
 
     def explain(self, X: Any, *, by: str = "source") -> explaining.LedgerExplanation:
         """Tell which sources move a prediction: each is left out in turn, with its rows.
@@ -544,8 +545,7 @@ class Ledger(LedgerFile):
             both standard deviations; of classes probabilities. Print it.
         """
         with self._looking() as con:
-            model, table = self.model(), self._table(con)
-            return explaining.without_each(self._template, self._now, table, model, X, by)
+            return explaining.without_each(self._models(con), self.model(), X, by)
 
     def certify(self, lsn: int | None = None) -> Certificate:
         """Certify a forgetting: what was forgotten, how exactly, and what remembers it.
@@ -621,20 +621,10 @@ class Ledger(LedgerFile):
         records : dict
         """
         with self._looking() as con:
-            found = audit.records(
-                self._db.name, self._template, self._now, self._table(con), self.events()
-            )
+            found = audit.records(self._db.name, self._models(con), self.events())
         if path is not None:
             audit.write_json(path, found)
         return found
-
-
-def _check_size(n: int) -> None:
-    if n > MOST_ROWS:
-        raise ValueError(
-            f"a ledger holds at most {MOST_ROWS:,} rows, and this would make {n:,}: begin another, "
-            "or fit rows on disk (store=)"
-        )
 
 
 def _same(known: ChunkEntry, sha: str) -> int:

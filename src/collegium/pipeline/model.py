@@ -36,7 +36,7 @@ from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..transforms.warping import WarpedAnswers, Warping
-from .kept.disk import OnDisk, ScaledTargets
+from .kept.disk import ScaledTargets
 from .kept.kept import Kept
 from .kept.memory import CommitteeRows
 from .layers import Answering, Refinement, Sizes, Stream
@@ -150,7 +150,7 @@ class CommitteeModel(Layered):
     sizes: Sizes
     chunks: ChunkBook
     stream: Stream = Stream()
-    stored: Any = None  # a `Stored`
+    stored: Any = None  # a `Stored`, or rows that are `Lent`
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
     refined: Refinement | None = None
     averaged: tuple[Averaged, ...] = ()  # one per output, in place of the exact GP
@@ -195,8 +195,7 @@ class CommitteeModel(Layered):
     def kept(self) -> Any:
         if self.stored is None:
             return CommitteeRows(self.committee)
-        sees = ScaledTargets(self.scaling, self.warping)
-        return OnDisk(self.stored.open(), sees, self.stored.metric, self.stored)
+        return self.stored.seen(ScaledTargets(self.scaling, self.warping))
 
     @property
     def effective_dof(self) -> float:

@@ -47,7 +47,7 @@ class Incoming:
         self.next = 0  # one above the largest row number
         kept = open(self._spool, "wb") if self._spool else None
         try:
-            for one in pack_blocks(blocks, schema):
+            for one in gathered(pack_blocks(blocks, schema)):
                 self._take(one)
                 if kept:
                     self._spooled = self._spooled.plus(one)
@@ -62,9 +62,9 @@ class Incoming:
             self.sample = sample_for(self.schema)
         self.sample.add(records)
         if len(records):
-            low = int(records["id"][0])
+            low = int(records["id"].min())
             self.first = low if self.first is None else min(self.first, low)
-            self.next = max(self.next, int(records["id"][-1]) + 1)
+            self.next = max(self.next, int(records["id"].max()) + 1)
 
     def records(self) -> Iterator[Array]:
         """Read all rows again."""

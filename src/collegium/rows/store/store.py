@@ -217,8 +217,12 @@ class Store:
         first = self.tentative_from
         return None if first is None else (first, self._manifest.get("before", ""))
 
-    def add(self, blocks: Iterable[Block], *, keep: int = 0, tentative: str = "") -> None:
+    def add(
+        self, blocks: Iterable[Block], *, keep: int = 0, tentative: str = "", anywhere: bool = False
+    ) -> None:
         """Add rows, with numbers above all others, as a segment.
+
+        `anywhere`: their numbers are among those of others, and no row has had them before.
 
         The last segments that are less than twice as large are sorted into it, so there are at
         most log₂ n segments and a row is rewritten log n times. Their forgotten rows are dropped.
@@ -231,7 +235,7 @@ class Store:
             new = Incoming(blocks, work, self.schema)
             if new.sample is None or new.first is None:
                 return
-            if new.first < self.next_row:
+            if new.first < self.next_row and not anywhere:
                 raise ValueError(
                     f"row number {new.first} is taken: number new rows from {self.next_row} on"
                 )
@@ -241,12 +245,13 @@ class Store:
                 for records in self._segments[kept].records():
                     new.sample.add(records)
             merged = self._segments[kept:]
+            next_row = max(new.next, self.next_row)
             routed = route_rows(
                 work, self.schema, new.sample,
-                lambda: chain(*(one.records() for one in merged), new.records()), new.next,
+                lambda: chain(*(one.records() for one in merged), new.records()), next_row,
             )  # fmt: skip
             listed = write_segment(work, routed, self._manifest["cell_rows"])
-            manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
+            manifest = {**self._manifest, "next_row": next_row, "segments": segments[:kept]}
             manifest["tombstones"] = self._left_after(merged)
             manifest["token"] = tentative
             start = (self.before_tentative or (self.next_row, self.token)) if tentative else None
