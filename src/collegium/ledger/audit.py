@@ -63,10 +63,9 @@ def check_listed(table: ChunkTable, entries: Sequence[ChunkEntry], events: Seque
         raise LedgerError("columns or basis are not those that events tell of: put back a copy")
 
 
-def verified(
-    name: str, template: Template, state: State, table: ChunkTable, head: str | None
-) -> dict[str, Any]:
-    """Check the pages of the file, the chain of events, all rows and the sum."""
+def verified(name: str, models: Models, head: str | None) -> dict[str, Any]:
+    """Check the pages of the file, the chain of events, all rows, the sum and the store."""
+    template, state, table = models.template, models.state, models.table
     said = [row[0] for row in table.con.execute("PRAGMA integrity_check(10)")]
     if said != ["ok"]:
         raise LedgerError(f"{name} is damaged ({'; '.join(said[:3])}): put back a copy of it")
@@ -85,7 +84,7 @@ def verified(
     return {
         "ledger": name, "chunks": len(state.entries), "rows": state.n, "events": len(events),
         "earlier versions": len(entries) - len(state.entries), "state": state.hash,
-        "head": state.head, "basis": state.basis,
+        "head": state.head, "basis": state.basis, "store": models.check_beside(),
     }  # fmt: skip
 
 

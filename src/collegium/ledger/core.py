@@ -232,7 +232,7 @@ class LedgerFile:
     def _leave_no_trace(self) -> None:
         """Note that bytes of deleted rows are to be erased once this step is on the disk."""
         self._db.note(erase="due")
-        self._due = True
+        self._due, self._cached = True, None
 
     def _write_snapshot(self, con: Any, state: State) -> None:
         """Store the sum; earlier ones, which may have messages of forgotten rows, are deleted."""

@@ -597,13 +597,16 @@ class Ledger(LedgerFile):
         -------
         found : dict
             Numbers of chunks, rows and events, and hashes. Raises LedgerError where something is
-            not as it was written.
+            not as it was written; a damaged store beside the ledger is removed, and built again
+            by the next model.
         """
         with self._turn:
             self._state = None
             with self._looking() as con:
-                table = self._table(con)
-                return audit.verified(self._db.name, self._template, self._now, table, head)
+                found = audit.verified(self._db.name, self._models(con), head)
+                if found["store"] not in ("whole", "none"):
+                    self._cached = None
+                return found
 
     def export(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Make the records for an audit: chunks and events with their hashes, and coverage.

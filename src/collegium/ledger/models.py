@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,11 @@ from ..numerics.tree import place
 from ..pipeline.kept.lent import View
 from ..pipeline.stream.assembling import Counted
 from ..rows.ids import Id
+from ..rows.store.segment import DamagedRows
 from .adding import RunningTotal
 from .errors import LedgerError
 from .state import State
-from .storage.beside import HeldChunk, ReadChunk, RowsBeside, chunk_key
+from .storage.beside import Held, HeldChunk, ReadChunk, RowsBeside, RowSum, chunk_key
 from .storage.chunks import ChunkEntry, ChunkTable
 from .table import GivenRows
 from .template import Template
@@ -145,6 +146,34 @@ class Models:
             named.append(self.template.counted(one.entry.id, rest))
         view = View(held.store, _sorted(hidden), *_by_number(changed))
         return self.template.of_store(named, total, view)
+
+
+    def check_beside(self) -> str:
+        """Compare the rows of the store with those of the ledger; others are removed."""
+        if not self.beside.path.exists():
+            return "none"
+        held = self.beside.held(self.template.id)
+        if held is not None and self._right(held):
+            return "whole"
+        self.beside.remove()
+        return "damaged, and removed: the next model builds it again"
+
+    def _right(self, held: Held) -> bool:
+        """Whether a store has the rows of the ledger, as they are in it."""
+        own = {chunk_key(one.id, one.sha256): one for one in self.table.entries()}
+        if not held.chunks.keys() <= own.keys():
+            return False
+        wanted = RowSum()
+        for key, chunk in held.chunks.items():
+            read = self.template.read(key, own[key].id, self.table.rows(own[key]))
+            wanted = wanted.plus(*read.rows.fields(), np.arange(read.rows.w.size) + chunk.first)
+        found = RowSum()
+        try:
+            for one in held.store.records():
+                found = found.plus(one["X"], one["y"], one["w"], one["id"])
+        except DamagedRows:
+            return False
+        return found == wanted
 
 
 def _numbers(one: HeldChunk) -> Array:

@@ -21,7 +21,10 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...numerics.durable import replacing
+from ...numerics.fingerprint import splitmix64
 from ...pipeline.kept.lent import mark_of
 from ...rows.ids import Id
 from ...rows.rows import Rows
@@ -31,6 +34,7 @@ from ...rows.store.store import Store
 from ..errors import LedgerError
 from ..tuning import TUNING
 
+Array = np.ndarray
 FORMAT, BOOK, CELLS = "collegium.ledger.held/1", "held.json", "cells-"
 #: A chunk has 2²⁶ numbers of its own, from one of 2³⁶ places on: SQLite holds fewer rows.
 ROWS, PLACES = 26, 36
@@ -220,6 +224,23 @@ class RowsBeside:
                 "The ledger is as it was: make room there, three times the size of the rows, or "
                 "ask for the model once where that folder can be written"
             ) from error
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """Number of rows, and the sum of their hashes: the same in any order."""
+
+    rows: int = 0
+    sum: int = 0
+
+    def plus(self, *columns: Array) -> RowSum:
+        """Add rows, column by column."""
+        found = np.zeros(len(columns[0]), np.uint64)
+        for column in np.column_stack([one.astype(np.float64) for one in columns[:-1]]).T:
+            found = splitmix64(found ^ np.ascontiguousarray(column).view(np.uint64))
+        found = splitmix64(found ^ columns[-1].astype(np.int64).view(np.uint64))
+        total = self.sum + int(found.sum(dtype=np.uint64))
+        return RowSum(self.rows + found.size, total % 2**64)
 
 
 class _Blocks:

@@ -89,7 +89,7 @@ class Lent:
 
     def own(self) -> Store:
         raise ValueError(
-            f"the rows of this model are those of a ledger, in {self.path}: change them there (add, "
+            f"the rows of this model, in {self.path}, belong to a ledger: change them there (add, "
             "forget, replace), and ask it for its model again"
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from itertools import chain
@@ -178,6 +178,10 @@ class Store:
                 w = np.asarray(one.between("w", a, b), np.float64)
                 total += float(w[one.alive_between(a, b) - a].sum() if one.dead.size else w.sum())
         return total
+
+    def records(self) -> Iterator[Array]:
+        """Yield all rows that are not forgotten, in slices."""
+        return chain.from_iterable(one.records() for one in self._segments)
 
     def __len__(self) -> int:
         """Count the rows that are not forgotten."""
