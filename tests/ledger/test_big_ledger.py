@@ -105,17 +105,6 @@ def test_random_changes_are_a_fresh_build_to_the_last_bit(tmp_path, seed, monkey
 def test_all_models_on_the_way_are_those_in_memory(tmp_path, seed):
     """The store is added to, hidden from, and built anew, step by step."""
     in_memory(5)
-    steps, seen = [], []
-
-    class Watched(Ledger):
-        def _record(self, *args, **more):
-            super()._record(*args, **more)
-            steps.append(self.lsn)
-
-        def close(self):
-            seen.append(len(steps))
-            super().close()
-
     ledger, _, history = random_walk(tmp_path / "w.clgdb", seed, 10)
     with ledger:
         for lsn in range(len(history)):
@@ -126,7 +115,7 @@ def test_all_models_on_the_way_are_those_in_memory(tmp_path, seed):
             in_memory(MANY)
             assert on_disk(disk) and close_answers(disk, ledger.as_of(lsn))
         in_memory(5)
-        assert ledger.verify()["store"] == "whole"
+        assert ledger.verify()["store"] in ("whole", "none")
 
 
 @pytest.mark.parametrize("by", ["who", "source", "id"])
@@ -134,7 +123,11 @@ def test_groups_and_explanations_are_those_in_memory(own, by):
     if by == "id":
         fill(own, [7], 100)
     disk, memory = both(own, lambda ledger: ledger.by(by))
-    assert [*disk] == [*memory] and any(map(on_disk, disk.values())) == (by != "source")
+    assert [*disk] == [*memory] and sum(map(on_disk, disk.values())) == (by == "id")
+    assert all(close_answers(disk[one], memory[one]) for one in disk)
+    in_memory(30)  # also of the rows of one value
+    disk, memory = both(own, lambda ledger: ledger.by(by))
+    assert by == "id" or all(map(on_disk, disk.values()))
     assert all(close_answers(disk[one], memory[one]) for one in disk)
     disk, memory = both(own, lambda ledger: ledger.explain(QUERIES, by=by))
     assert disk.values == memory.values and disk.rows == memory.rows
@@ -149,7 +142,7 @@ def test_copies_of_a_row_are_left_out_one_by_one(tmp_path):
     with Ledger(tmp_path / "a.clgdb", fitted(), keep=["who"]) as own:
         own.add(X, y, id=0, sample_weight=w, kept={"who": ["a"] + ["b", "c"] * 79 + ["b"]})
         disk, memory = both(own, lambda ledger: ledger.explain(QUERIES, by="who"))
-        assert np.abs(memory.changes).max() > 1e-3
+        assert np.abs(memory.changes).max() > 1e-4
         assert np.allclose(disk.means, memory.means, rtol=1e-10, atol=1e-12)
         assert np.allclose(disk.stds, memory.stds, rtol=1e-10)
         disk, memory = both(own, lambda ledger: ledger.by("who"))
@@ -424,12 +417,26 @@ def test_a_damaged_store_is_built_again(own, how):
     assert on_disk(model) and np.array_equal(model.predict(QUERIES), known)
 
 
-def test_damaged_rows_are_refused_and_built_again_by_verify(own):
+def spoil(file, at=-700):
+    """Overwrite some bytes of a file that may be open."""
+    with open(file, "r+b") as own:
+        own.seek(at, os.SEEK_END)
+        own.write(b"?" * 500)
+
+
+@pytest.mark.parametrize("name", ["X.npy", "id.npy"])
+def test_damage_that_is_met_by_the_ledger_is_repaired(own, name):
     known = own.model().predict(QUERIES)
-    file = cells_file(own)
-    data = bytearray(file.read_bytes())
-    data[-700:] = bytes(700)
-    file.write_bytes(data)
+    spoil(cells_file(own, name))
+    own._cached = None
+    assert np.array_equal(own.model().predict(QUERIES), known)
+
+
+def test_damage_that_is_met_by_a_model_is_told_and_verify_repairs_it(own):
+    model, fine = own.model(), own.model()
+    known = fine.predict(QUERIES)
+    del model, fine
+    spoil(cells_file(own, "y.npy"))
     own._cached = None
     with pytest.raises(ValueError, match=r"Call verify\(\) of the ledger"):
         own.model().predict(QUERIES)
@@ -475,9 +482,9 @@ def test_a_reader_builds_the_store_and_follows_the_writer(own, tmp_path):
         one = reader.model()
         assert on_disk(one) and same_answers(one, own.model())
         fill(own, [6])
-        own.forget(1)
+        own.forget([1, 2])
         assert same_answers(reader.model(), own.model())
-        assert one.model_.chunks.n != reader.model().model_.chunks.n
+        assert one.model_.total_weight == 150 and reader.model().model_.total_weight == 125
 
 
 def test_where_the_store_cannot_be_written_the_ledger_says_so(own):
@@ -521,19 +528,28 @@ def test_files_of_a_ledger_that_forgets_are_only_its_own(own, tmp_path):
 
 
 def test_numbers_of_rows_follow_from_the_chunk_alone():
-    keys = [f"{k:02x}" + "0" * 62 for k in range(5)] + ["00" + "0" * 61 + "1", "f" * 64, "f" * 63 + "e"]
+    keys = [f"{k:02x}" + "0" * 62 for k in range(5)] + [
+        "00" + "0" * 61 + "1",
+        "f" * 64,
+        "f" * 63 + "e",
+    ]
     found = beside.first_numbers(keys)
     assert found == beside.first_numbers(keys[::-1]) and len(set(found.values())) == len(keys)
     assert found["0" * 64] == 0 and found["0" * 63 + "1"] == 1 << beside.ROWS
     assert 0 <= min(found.values()) and max(found.values()) < 2**62
-    assert {found["f" * 63 + "e"], found["f" * 64]} == {(2**36 - 1) << beside.ROWS, 2 << beside.ROWS}
+    assert {found["f" * 63 + "e"], found["f" * 64]} == {
+        (2**36 - 1) << beside.ROWS,
+        2 << beside.ROWS,
+    }
 
 
 def test_words_and_transforms_are_stored_as_the_model_sees_them(tmp_path):
     rng = np.random.default_rng(6)
     words = np.array(["Rome", "Oslo", "Lima"])
     n = 400
-    X = [{"a": float(a), "town": str(t)} for a, t in zip(rng.lognormal(size=n), rng.choice(words, n))]
+    X = [
+        {"a": float(a), "town": str(t)} for a, t in zip(rng.lognormal(size=n), rng.choice(words, n))
+    ]
     y = np.array([np.log(one["a"]) + len(one["town"]) % 2 for one in X]) + 0.1 * rng.normal(size=n)
     asked = CommitteeRegressor(anchors=20, chunks=60, n_local=20, random_state=0, transforms="auto")
     start = asked.set_params(inference="inductive", members=None).fit(X, np.exp(y))

@@ -124,17 +124,25 @@ class Models:
 
     def _of_store(self, picked: list[Picked], total: Total | None) -> Any:
         by_key = {chunk_key(one.entry.id, one.entry.sha256): one for one in picked}
+        try:
+            return self._lent(by_key, total)
+        except DamagedRows:
+            self.beside.remove()
+            return self._lent(by_key, total)
+
+    def _lent(self, picked: dict[str, Picked], total: Total | None) -> Any:
+        """Make a model of rows of the store, which is brought up to date before."""
 
         def read(keys: Collection[str]) -> Iterator[ReadChunk]:
             for key in keys:
-                entry = by_key[key].entry
+                entry = picked[key].entry
                 yield self.template.read(key, entry.id, self.table.rows(entry))
 
-        sizes = {key: one.entry.n for key, one in by_key.items()}
+        sizes = {key: one.entry.n for key, one in picked.items()}
         held = self.beside.with_chunks(self.template.id, sizes, read)
-        hidden = [_numbers(one) for key, one in held.chunks.items() if key not in by_key]
+        hidden = [_numbers(one) for key, one in held.chunks.items() if key not in picked]
         named, changed = list[Counted](), list[tuple[Array, Array]]()
-        for key, one in by_key.items():
+        for key, one in picked.items():
             own = held.chunks[key]
             if one.at is None:
                 named.append(Counted(one.entry.id, own.parts, own.weight))
@@ -146,7 +154,6 @@ class Models:
             named.append(self.template.counted(one.entry.id, rest))
         view = View(held.store, _sorted(hidden), *_by_number(changed))
         return self.template.of_store(named, total, view)
-
 
     def check_beside(self) -> str:
         """Compare the rows of the store with those of the ledger; others are removed."""

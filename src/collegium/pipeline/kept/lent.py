@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,7 +79,20 @@ class Lent:
         return vars(self)["_opened"]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_opened"}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def order(self) -> tuple[Array, Array]:
+        """Places of rows on disk in the order of their numbers, and the rank of each place.
+
+        Ranks stand for rows in answers, so that these round alike wherever rows are on disk.
+        """
+        store = self.open()
+        places = np.argsort(store.ids(np.arange(store.n_positions)), kind="stable")
+        places = places.astype(np.int32 if places.size < 2**31 else np.int64)
+        ranks = np.empty_like(places)
+        ranks[places] = np.arange(places.size, dtype=places.dtype)
+        return places, ranks
 
     def __deepcopy__(self, memo: Any) -> Lent:
         return self
@@ -114,15 +128,19 @@ def as_stored(y: Array) -> Array:
 
 
 class LentRows(OnDisk):
-    """Rows of a store, of which some are hidden and some have other weights."""
+    """Rows of a store, of which some are hidden and some have other weights.
+
+    Positions are ranks by row number.
+    """
 
     def take(self, positions: Array) -> Rows:
         own: Any = self.stored
         with _remedied():
-            found = super().take(positions)
+            at = own.order[0][positions]
+            found = super().take(at)
             if not own.changed.size:
                 return found
-            numbers = self.store.ids(positions)
+            numbers = self.store.ids(at)
         at = np.minimum(np.searchsorted(own.changed, numbers), own.changed.size - 1)
         w = np.where(own.changed[at] == numbers, own.weights[at], found.w)
         return Rows(found.X, found.y, w)
@@ -131,7 +149,16 @@ class LentRows(OnDisk):
         """Find the nearest rows, exactly in any number of columns."""
         queries = np.clip(Xs, -LARGEST, LARGEST)
         with _remedied():
-            return self.store.nearest(queries, k, Distance.of(self.metric))[0]
+            found = self.store.nearest(queries, k, Distance.of(self.metric))[0]
+        own: Any = self.stored
+        return own.order[1][found].astype(np.int64)
+
+    def sample(self, k: int) -> Array:
+        own: Any = self.stored
+        return np.sort(own.order[1][self.store.sample(k)].astype(np.int64))
+
+    def inputs(self, most: int) -> Array:
+        return self.take(self.sample(most)).X
 
     def total_weight(self) -> float:
         own: Any = self.stored
