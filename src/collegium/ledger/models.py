@@ -11,7 +11,7 @@ import numpy as np
 from ..messages.total import Total
 from ..numerics.tree import place
 from ..pipeline.kept.lent import View
-from ..pipeline.stream.assembling import Counted
+from ..pipeline.stream.assembling import CountedRows
 from ..rows.ids import Id
 from ..rows.store.segment import DamagedRows
 from .adding import RunningTotal
@@ -141,11 +141,11 @@ class Models:
         sizes = {key: one.entry.n for key, one in picked.items()}
         held = self.beside.with_chunks(self.template.id, sizes, read)
         hidden = [_numbers(one) for key, one in held.chunks.items() if key not in picked]
-        named, changed = list[Counted](), list[tuple[Array, Array]]()
+        named, changed = list[CountedRows](), list[tuple[Array, Array]]()
         for key, one in picked.items():
             own = held.chunks[key]
             if one.at is None:
-                named.append(Counted(one.entry.id, own.parts, own.weight))
+                named.append(CountedRows(one.entry.id, own.parts, own.weight))
                 continue
             rows, rest = self.table.rows(one.entry), one.rows(self.table)
             left = self.template.left(rows, rest)

@@ -20,12 +20,12 @@ from ..messages.total import Total
 from ..modelfile.files import model_bytes, model_of_bytes
 from ..pipeline.kept.lent import View
 from ..pipeline.stream.assembling import (
-    Counted,
+    CountedRows,
     NamedRows,
     adds_exactly,
     assembled,
     heard,
-    model_of_store,
+    lent_model,
     near_groups,
     rows_of_part,
     weights_left,
@@ -176,20 +176,20 @@ class Template:
         found = rows_of_part(self.estimator, self.settings, self._rows(rows))
         return ReadChunk(key, found, len(named.chunks[0]), named.weight)
 
-    def counted(self, id: Id, rows: GivenRows) -> Counted:
+    def counted(self, id: Id, rows: GivenRows) -> CountedRows:
         """Count the parts that rows are cut into, and their weight."""
         named = self.named(id, rows)
-        return Counted(id, len(named.chunks[0]), named.weight)
+        return CountedRows(id, len(named.chunks[0]), named.weight)
 
     def left(self, rows: GivenRows, rest: GivenRows) -> Array:
         """Weights of the rows of a chunk in a store when but the rest of them are left."""
         return weights_left(self.estimator, self.settings, self._rows(rows), self._rows(rest))
 
-    def of_store(self, named: Sequence[Counted], total: Total | None, view: View | None) -> Any:
+    def of_store(self, named: Sequence[CountedRows], total: Total | None, view: View | None) -> Any:
         """Make the fitted model of rows that are in a store, or that it needs no more."""
         assert total is not None
         found = copy(self.estimator)
-        found._keep(model_of_store(found, named, total, view))
+        found._keep(lent_model(found, named, total, view))
         found._forgotten()
         return found
 

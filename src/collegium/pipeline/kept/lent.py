@@ -99,7 +99,7 @@ class Lent:
 
     def seen(self, sees: Any) -> LentRows:
         """Give the rows as the model sees them: they are stored so."""
-        return LentRows(self.open(), as_stored, self.metric, self)  # type: ignore[arg-type]
+        return LentRows(self.open(), unchanged_targets, self.metric, self)  # type: ignore[arg-type]
 
     def own(self) -> Store:
         raise ValueError(
@@ -122,7 +122,7 @@ def mark_of(path: Path) -> str:
     return hashlib.sha256(manifest_bytes(path) or b"").hexdigest()
 
 
-def as_stored(y: Array) -> Array:
+def unchanged_targets(y: Array) -> Array:
     """Targets are scaled already."""
     return y
 

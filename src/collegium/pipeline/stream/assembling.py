@@ -97,7 +97,7 @@ def assembled(
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedRows:
     """A chunk whose rows are in a store: its id, parts and total weight."""
 
     id: Id
@@ -105,8 +105,8 @@ class Counted:
     weight: float
 
 
-def model_of_store(
-    estimator: Any, named: Sequence[Counted], total: Total, view: View | None
+def lent_model(
+    estimator: Any, named: Sequence[CountedRows], total: Total, view: View | None
 ) -> Any:
     """Put a blank model with Gaussian noise and rows of a store together; None: it keeps no rows.
 
