@@ -6,6 +6,8 @@ import pickle
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -15,6 +17,7 @@ from collegium import CommitteeRegressor, Ledger, LedgerError, load
 from collegium.ledger.storage import beside
 from collegium.ledger.tuning import TUNING
 from collegium.pipeline.kept.lent import Lent
+from collegium.rows.store.store import Store
 from ledger.kills import forked, succeeded
 from ledger.ledger_cases import QUERIES, classified, fitted, fresh, same_answers, some_rows
 from ledger.test_ledger import check_walk, random_walk
@@ -116,6 +119,27 @@ def test_all_models_on_the_way_are_those_in_memory(tmp_path, seed):
             assert on_disk(disk) and close_answers(disk, ledger.as_of(lsn))
         in_memory(5)
         assert ledger.verify()["store"] in ("whole", "none")
+
+
+def test_one_store_serves_all_models(own, monkeypatch):
+    built, added, build, add = [], [], Store.build, Store.add
+    monkeypatch.setattr(Store, "build", lambda *a, **k: built.append(a) or build(*a, **k))
+    monkeypatch.setattr(Store, "add", lambda *a, **k: added.append(a) or add(*a, **k))
+    in_memory(30)
+    assert len(own.by("source")) == 3
+    own.explain(QUERIES[:1])
+    own.model()
+    own.as_of(4)
+    assert (len(built), len(added)) == (1, 0)
+    fill(own, [6])
+    own.model()
+    own.replace(6, *some_rows(70), kept={"who": [0] * 25})
+    own.by("who")
+    assert on_disk(own.as_of(own.lsn - 1))
+    assert (len(built), len(added)) == (1, 2)
+    own.forget(0)
+    own.model()
+    assert (len(built), len(added)) == (2, 2)
 
 
 @pytest.mark.parametrize("by", ["who", "source", "id"])
@@ -236,6 +260,10 @@ def test_a_saved_model_needs_the_store_as_it_was(own, tmp_path):
     known = model.predict(QUERIES)
     model.save(tmp_path / "m.clg")
     assert np.array_equal(load(tmp_path / "m.clg").predict(QUERIES), known)
+    code = "import sys, collegium; print(*collegium.load(sys.argv[1]).predict(eval(sys.argv[2])))"
+    asked = [sys.executable, "-c", code, str(tmp_path / "m.clg"), str(QUERIES.tolist())]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert np.allclose([float(one) for one in done.stdout.split()], known, rtol=1e-12)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(QUERIES), known)
     fill(own, [8])
     own.model()

@@ -133,26 +133,30 @@ class Models:
     def _lent(self, picked: dict[str, Picked], total: Total | None) -> Any:
         """Make a model of rows of the store, which is brought up to date before."""
 
+        entries = {key: one.entry for key, one in picked.items()}
+        for one in self.state.entries.values():  # parts of them are asked for next, or all
+            entries[chunk_key(one.id, one.sha256)] = one
+
         def read(keys: Collection[str]) -> Iterator[ReadChunk]:
             for key in keys:
-                entry = picked[key].entry
+                entry = entries[key]
                 yield self.template.read(key, entry.id, self.table.rows(entry))
 
-        sizes = {key: one.entry.n for key, one in picked.items()}
+        sizes = {key: one.n for key, one in entries.items()}
         held = self.beside.with_chunks(self.template.id, sizes, read)
         hidden = [_numbers(one) for key, one in held.chunks.items() if key not in picked]
         named, changed = list[CountedRows](), list[tuple[Array, Array]]()
-        for key, one in picked.items():
+        for key, part in picked.items():
             own = held.chunks[key]
-            if one.at is None:
-                named.append(CountedRows(one.entry.id, own.parts, own.weight))
+            if part.at is None:
+                named.append(CountedRows(part.entry.id, own.parts, own.weight))
                 continue
-            rows, rest = self.table.rows(one.entry), one.rows(self.table)
+            rows, rest = self.table.rows(part.entry), part.rows(self.table)
             left = self.template.left(rows, rest)
             hidden.append(_numbers(own)[left == 0.0])
             changed.append((_numbers(own)[left > 0.0], left[left > 0.0]))
-            named.append(self.template.counted(one.entry.id, rest))
-        view = View(held.store, _sorted(hidden), *_by_number(changed))
+            named.append(self.template.counted(part.entry.id, rest))
+        view = View(held.store, held.mark, _sorted(hidden), *_by_number(changed))
         return self.template.of_store(named, total, view)
 
     def check_beside(self) -> str:

@@ -83,6 +83,7 @@ class Held:
     """The store beside a ledger, and what is in it."""
 
     store: Store
+    mark: str  # sha256 of its manifest
     chunks: dict[str, HeldChunk]
 
 
@@ -117,7 +118,7 @@ class RowsBeside:
         if mark_of(store.path) != said["mark"]:  # it was changed meanwhile
             return None
         each = (HeldChunk(*one) for one in said["chunks"])
-        return Held(store, {one.key: one for one in each})
+        return Held(store, said["mark"], {one.key: one for one in each})
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class RowsBeside:
         said = json.loads(json.dumps(said))
         with replacing(self.path / BOOK) as file:
             file.write(json.dumps({**said, "sha256": _sha(said)}).encode())
-        return Held(store, chunks)
+        return Held(store, said["mark"], chunks)
 
     def _sweep(self, keep: Path | None) -> None:
         """Remove all stores but one."""

@@ -31,6 +31,7 @@ class View:
     """Some rows of a store, by their numbers: all but the hidden ones, some with other weights."""
 
     store: Store
+    mark: str  # sha256 of the manifest that was opened
     hidden: Array  # ascending
     changed: Array  # ascending
     weights: Array  # of those that are changed
@@ -60,9 +61,8 @@ class Lent:
         """Lend rows to a model with this kernel, whose metric is that of a sample of them."""
         store = view.store.without(view.hidden) if view.hidden.size else view.store
         metric = Metric.of(kernel, store.inputs(store.sample(TUNING.disk.sample)))
-        path = view.store.path
         parts = view.hidden, view.changed, view.weights
-        found = cls(str(path), mark_of(path), metric, weight, *parts)
+        found = cls(str(view.store.path), view.mark, metric, weight, *parts)
         vars(found)["_opened"] = store
         return found
 
@@ -87,8 +87,7 @@ class Lent:
 
         Ranks stand for rows in answers, so that these round alike wherever rows are on disk.
         """
-        store = self.open()
-        places = np.argsort(store.ids(np.arange(store.n_positions)), kind="stable")
+        places = np.argsort(self.open().numbers(), kind="stable")
         places = places.astype(np.int32 if places.size < 2**31 else np.int64)
         ranks = np.empty_like(places)
         ranks[places] = np.arange(places.size, dtype=places.dtype)

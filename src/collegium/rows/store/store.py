@@ -400,6 +400,10 @@ class Store:
             ids.append(own[at])
         return np.concatenate(found)[np.argsort(np.concatenate(ids))]
 
+    def numbers(self) -> Array:
+        """Read the row numbers at all positions."""
+        return np.concatenate([one.between("id", 0, len(one)) for one in self._segments])
+
     def ids(self, positions: Any) -> Array:
         """Read the row numbers at positions."""
         return self._gather(("id",), positions)[0]
