@@ -395,6 +395,7 @@ def test_a_kill_between_a_commit_and_the_store_is_repaired(tmp_path, moment, the
         assert len([*own._beside.path.glob("cells-*")]) == 1
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments(tmp_path):
     path, rng = tmp_path / "a.clgdb", np.random.default_rng(8)
     Ledger(path, fitted(), keep=["who"]).close()
@@ -571,6 +572,7 @@ def test_numbers_of_rows_follow_from_the_chunk_alone():
     }
 
 
+@pytest.mark.slow
 def test_words_and_transforms_are_stored_as_the_model_sees_them(tmp_path):
     rng = np.random.default_rng(6)
     words = np.array(["Rome", "Oslo", "Lima"])

@@ -96,13 +96,13 @@ class RowsBeside:
     # -- what is there ------------------------------------------------------------------------
 
     def _book(self) -> dict[str, Any] | None:
-        """Read what is held; None: nothing that can be relied on."""
+        """Read what is said to be held; None: nothing that can be relied on."""
         try:
             said = json.loads((self.path / BOOK).read_bytes())
             sha = said.pop("sha256")
             if said["format"] != FORMAT or sha != _sha(said):
                 return None
-            return said if mark_of(self.path / said["store"]) == said["mark"] else None
+            return said
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -115,7 +115,7 @@ class RowsBeside:
             store = Store(self.path / said["store"])
         except (OSError, ValueError):
             return None
-        if mark_of(store.path) != said["mark"]:  # it was changed meanwhile
+        if mark_of(store.path) != said["mark"]:  # by a process that was killed, or just now
             return None
         each = (HeldChunk(*one) for one in said["chunks"])
         return Held(store, said["mark"], {one.key: one for one in each})
