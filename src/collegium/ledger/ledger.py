@@ -45,7 +45,8 @@ class Ledger(LedgerFile):
     ----------
     path : str or path
         The file, by custom with the ending ".clgdb"; made where it does not exist. Beside it are
-        files "-wal", "-shm" and "-lock". A local disk.
+        files "-wal", "-shm" and "-lock", and with more than 10⁶ rows a folder ".rows", from which
+        models take their nearest rows. A local disk.
     model : CommitteeRegressor or CommitteeClassifier, default=None
         For a new ledger. A fitted model gives its basis, without rows (see `Ledger.of` for the
         rows too). One that is not fitted: models are fitted to all rows whenever they are asked
@@ -471,7 +472,8 @@ class Ledger(LedgerFile):
         Returns
         -------
         model : CommitteeRegressor or CommitteeClassifier
-            A copy that does not change with the ledger. It is made once for each state.
+            A copy that does not change with the ledger. It is made once for each state. That of
+            more than 10⁶ rows finds them on disk, and cannot learn from others.
         """
         with self._turn:
             with self._looking() as con:
