@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -52,7 +53,17 @@ class Watch:
         wall, cpu = time.perf_counter(), time.process_time()
         yield
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        self.lines.append({"step": name, "wall, s": wall, "CPU, s": cpu})
+        self.lines.append({"step": name, "wall, s": wall, "CPU, s": cpu, "memory, MB": anonymous()})
+
+
+def anonymous() -> float:
+    """Anonymous memory of this process in MB; 0 where that is not told."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    found = [line.split()[1] for line in lines if line.startswith("RssAnon")]
+    return float(found[0]) / 1e3 if found else 0.0
 
 
 def measured(path: str, n: int, commits: int, anchors: int) -> list[dict]:
@@ -65,7 +76,8 @@ def measured(path: str, n: int, commits: int, anchors: int) -> list[dict]:
         for k, (X, y, kept) in enumerate(parts):
             ledger.add(X, y, id=k, kept=kept, source=f"line {k % 7}")
             ends.append(time.perf_counter())
-    added = watch.lines[-1]
+    added, first = watch.lines[-1], parts[0][0][:1]
+    del parts
     quick = min(b - a for a, b in zip(ends, ends[RUN:]))
     with watch("close"):
         ledger.close()
@@ -91,7 +103,13 @@ def measured(path: str, n: int, commits: int, anchors: int) -> list[dict]:
     with watch("model"):
         model = ledger.model()
     with watch("first prediction"):
-        model.predict(parts[0][0][:1], return_std=True)
+        model.predict(first, return_std=True)
+    with watch("2,000 predictions"):
+        model.predict(rows(10**9, 2_000)[0], return_std=True)
+    with watch("add one chunk"):
+        ledger.add(*rows(10**9, each)[:2], id="last", kept=rows(10**9, each)[2])
+    with watch("model after that"):
+        ledger.model()
     with watch("ten events back (as_of)"):
         ledger.as_of(ledger.lsn - 10)
     with watch("verify"):

@@ -804,10 +804,12 @@ def test_a_ledger_that_was_never_filled_is_begun_again(tmp_path, monkeypatch):
     assert path.stat().st_size > 0
     with pytest.raises(FileNotFoundError):
         Ledger(path)
+    with monkeypatch.context() as few, pytest.raises(ValueError, match="at most 50"):
+        few.setattr("collegium.ledger.adding.MOST_ROWS", 50)  # it fails in the midst of the rows
+        X, f = some_rows(101, 80)
+        y = np.random.default_rng(5).poisson(np.exp(f))  # those of `counted`
+        Ledger.of(counted(), X, y, path=path, ids=["a"] * 40 + ["b"] * 40)
     X, y = some_rows(100, 60)
-    with monkeypatch.context() as few, pytest.raises(ValueError, match="at most 40"):
-        few.setattr("collegium.ledger.adding.MOST_ROWS", 40)  # it fails in the midst of the rows
-        Ledger.of(fitted(), X, y, path=path, ids=["a"] * 30 + ["b"] * 30)
     with pytest.raises(FileNotFoundError):
         Ledger(path)
     with Ledger.of(fitted(), X, y, path=path, ids=["a"] * 30 + ["b"] * 30) as own:
@@ -821,11 +823,18 @@ def test_a_ledger_that_is_not_closed_gives_up_its_lock_with_its_last_reference(t
         assert filled(other, range(3)).n_rows == 75
 
 
-def test_too_many_rows_are_refused(ledger, monkeypatch):
+def test_too_many_rows_are_refused_where_all_have_to_be_in_memory(ledger, tmp_path, monkeypatch):
     monkeypatch.setattr("collegium.ledger.adding.MOST_ROWS", 60)
-    filled(ledger, range(2))
-    with pytest.raises(ValueError, match="at most 60 rows"):
-        ledger.add(*some_rows(5))
+    with Ledger(tmp_path / "a.clgdb", regressor()) as other:
+        filled(other, range(2))
+        with pytest.raises(ValueError, match="at most 60 rows"):
+            other.add(*some_rows(5))
+        assert other.n_rows == 50
+    filled(ledger, range(3))
+    state = ledger.state
+    with pytest.raises(LedgerError, match="at most 60, and there are 75: fit a model"):
+        ledger.relearn()
+    assert ledger.state == state == ledger.verify()["state"]
 
 
 def test_models_without_rows_answer_from_the_sum(tmp_path):

@@ -8,12 +8,13 @@ from typing import Any
 
 from ..pipeline.stream.assembling import NamedRows
 from ..rows.ids import Id
+from .errors import LedgerError
 from .forgetting import check_id
 from .state import State
 from .table import Columns, GivenRows, TableRoles, check_text
 from .template import Template
 
-#: Rows that a ledger holds at most: models read all of them into memory.
+#: Rows that are read into memory at most: by `relearn`, and by models that do not add up.
 MOST_ROWS = 3_000_000
 #: Arguments that one chunk may have.
 ARGUMENTS = ("X", "y", "id", "source", "kept", "sample_weight", "exposure")
@@ -76,7 +77,7 @@ class NewChunks:
         """Check rows that were read, and put them with the others."""
         roles = self.roles if roles is None else roles
         sha = rows.digest(columns) if sha is None else sha
-        check_size(self.n + rows.n)
+        check_size(self.template, self.n + rows.n)
         template = self.template
         if template.names != roles.names:
             template = replace(template, names=roles.names)
@@ -86,10 +87,20 @@ class NewChunks:
         self.n, self.shas[id] = self.n + rows.n, sha
 
 
-def check_size(n: int) -> None:
-    """Refuse more rows than a ledger holds."""
-    if n > MOST_ROWS:
+def check_size(template: Template, n: int) -> None:
+    """Refuse more rows than can be in memory, where a model needs all of them there."""
+    if n > MOST_ROWS and not template.exact:
         raise LedgerFull(
-            f"a ledger holds at most {MOST_ROWS:,} rows, and this would make {n:,}: begin another, "
-            "or fit rows on disk (store=)"
+            f"a ledger of models that are fitted to all rows, or have another likelihood than "
+            f"'gaussian', holds at most {MOST_ROWS:,} rows, and this would make {n:,}: begin "
+            "another, or fit rows on disk (store=)"
+        )
+
+
+def check_relearning(n: int) -> None:
+    """Refuse to learn a basis from more rows than can be in memory."""
+    if n > MOST_ROWS:
+        raise LedgerError(
+            f"relearn() reads all rows into memory, at most {MOST_ROWS:,}, and there are {n:,}: "
+            "fit a model to the rows with store=, and begin another ledger with it"
         )

@@ -17,8 +17,8 @@ from ..modelfile.files import versions
 from ..numerics import durable
 from ..numerics.fingerprint import fingerprint
 from .errors import LedgerError
-from .explaining import Group, by_id, split
-from .state import State
+from .models import Divided, Group, Models
+from .state import RunningTotal, State
 from .storage.chunks import ChunkEntry, ChunkTable
 from .storage.events import Event, check_chain, read_events
 from .table import GivenRows
@@ -30,7 +30,7 @@ SHARE, CHUNKS, ROWS, COVERAGE = 5, 20, 500, 0.95
 
 def check_sum(template: Template, state: State, table: ChunkTable) -> None:
     """Raise where the sum is not that of all messages, added up again from the rows."""
-    total = template.plus(template.zero(), table.parts(state.ordered()))
+    total = RunningTotal(template, None).all(table.each(state.ordered())).result()
     fresh = State.of(template.id, total, state.entries.values())
     if fresh.hash != state.hash:
         raise LedgerError(
@@ -62,10 +62,9 @@ def check_listed(table: ChunkTable, entries: Sequence[ChunkEntry], events: Seque
         raise LedgerError("columns or basis are not those that events tell of: put back a copy")
 
 
-def verified(
-    name: str, template: Template, state: State, table: ChunkTable, head: str | None
-) -> dict[str, Any]:
-    """Check the pages of the file, the chain of events, all rows and the sum."""
+def verified(name: str, models: Models, head: str | None) -> dict[str, Any]:
+    """Check the pages of the file, the chain of events, all rows, the sum and the store."""
+    template, state, table = models.template, models.state, models.table
     said = [row[0] for row in table.con.execute("PRAGMA integrity_check(10)")]
     if said != ["ok"]:
         raise LedgerError(f"{name} is damaged ({'; '.join(said[:3])}): put back a copy of it")
@@ -84,14 +83,13 @@ def verified(
     return {
         "ledger": name, "chunks": len(state.entries), "rows": state.n, "events": len(events),
         "earlier versions": len(entries) - len(state.entries), "state": state.hash,
-        "head": state.head, "basis": state.basis,
+        "head": state.head, "basis": state.basis, "store": models.check_beside(),
     }  # fmt: skip
 
 
-def records(
-    name: str, template: Template, state: State, table: ChunkTable, events: Sequence[Event]
-) -> dict[str, Any]:
+def records(name: str, models: Models, events: Sequence[Event]) -> dict[str, Any]:
     """List chunks and events with their hashes, the model's identity, and coverage."""
+    template, state, table = models.template, models.state, models.table
     chunks = [asdict(one) for one in table.entries()]
     for one in chunks:
         del one["key"]
@@ -100,25 +98,23 @@ def records(
         "rows": state.n, "basis": state.basis,
         "model": fingerprint(state.hash, sha256_of(template.to_bytes())),
         "class": type(template.estimator).__name__, "probe": probe(), "versions": versions(),
-        "coverage": held_out_coverage(template, state, table),
+        "coverage": held_out_coverage(models),
         "chunks": chunks, "events": [{**asdict(one), "detail": one.details} for one in events],
     }  # fmt: skip
 
 
-def held_out_coverage(template: Template, state: State, table: ChunkTable) -> dict[str, Any] | None:
+def held_out_coverage(models: Models) -> dict[str, Any] | None:
     """Predict a fifth of the rows of some chunks by the model of all others; None: too few rows."""
-    own = [one for one in state.ordered() if one.n >= SHARE]
+    own = [one for one in models.state.ordered() if one.n >= SHARE]
     if not own:
         return None
     some = [own[k] for k in np.unique(np.linspace(0, len(own) - 1, CHUNKS).astype(int))]
     each = -(-ROWS // len(some))
     group: Group = {one.key: [*range(one.n // SHARE // 2, one.n, SHARE)][:each] for one in some}
-    whole, held, rest = split(table, state, group)
-    touched = {id for id, _ in whole}
-    others = [one for one in state.ordered() if one.id not in touched]
-    total = template.plus(template.minus(state.total, whole), rest)
-    model = template.model(by_id(table.parts(others) + rest), total)
-    return {"chunks": len(held), **_scores(model, template, [rows for _, rows in held])}
+    divided = Divided.by(models.state, group)
+    held = [one.rows(models.table) for one in divided.inside]
+    model = models.of(divided.rest, models.total_without(divided))
+    return {"chunks": len(held), **_scores(model, models.template, held)}
 
 
 def _scores(model: Any, template: Template, parts: Sequence[GivenRows]) -> dict[str, Any]:

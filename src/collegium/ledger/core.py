@@ -16,12 +16,15 @@ from ..modelfile.files import versions
 from ..modelfile.parts import record_bytes, record_of_bytes
 from .cutting import CutRows
 from .errors import LedgerError
-from .state import State
+from .models import Models, known_keys
+from .state import RunningTotal, State
+from .storage.beside import RowsBeside
 from .storage.chunks import ChunkEntry, ChunkTable
 from .storage.database import Database
 from .storage.events import Event, check_chain, moment, now, read_events, write_event
 from .table import TableRoles, check_text
 from .template import Template
+from .tuning import TUNING
 
 
 class LedgerFile:
@@ -34,6 +37,7 @@ class LedgerFile:
         """Open a file, or make it; `fill(self)` adds the first rows in the same step."""
         self.site, self.who = check_text(site, "site"), check_text(who, "who")
         self._turn, self._db, self._types = RLock(), Database(path), tuple(types)
+        self._beside = RowsBeside(self._db.path)
         self._state: State | None = None
         self._cached: tuple[str, Any] | None = None
         self._cut = CutRows()
@@ -129,7 +133,7 @@ class LedgerFile:
         tail = [one for one in entries if one.lsn > self._stored]
         self._since = len(tail)
         if template.exact:
-            total = template.plus(total, table.parts(tail))
+            total = RunningTotal(template, total).all(table.each(tail)).result()
         state = State.of(template.id, total, entries)
         self._due = meta["erase"] == "due"
         foreign = bool(tail) and template.exact and meta["probe"] != probe()
@@ -166,8 +170,9 @@ class LedgerFile:
     def _rebuild(self) -> None:
         """Add up all messages again: another kind of processor rounds them in another way."""
         with self._step() as con:
-            parts = self._table(con).parts(self._now.ordered())
-            state = replace(self._now, total=self._template.plus(None, parts))
+            parts = self._table(con).each(self._now.ordered())
+            total = RunningTotal(self._template, None).all(parts).result()
+            state = replace(self._now, total=total)
             self._db.note(probe=probe())
             self._record(con, state, "rebuild", "another kind of processor, or other libraries", {})
             self._write_snapshot(con, self._now)
@@ -229,7 +234,7 @@ class LedgerFile:
     def _leave_no_trace(self) -> None:
         """Note that bytes of deleted rows are to be erased once this step is on the disk."""
         self._db.note(erase="due")
-        self._due = True
+        self._due, self._cached = True, None
 
     def _write_snapshot(self, con: Any, state: State) -> None:
         """Store the sum; earlier ones, which may have messages of forgotten rows, are deleted."""
@@ -241,12 +246,25 @@ class LedgerFile:
         """Erase the bytes of deleted rows, where that is due; False: it could not be done now."""
         if not self._due:
             return True
-        if self._db.inside or not self._db.truncate():
+        if self._db.inside or not self._db.truncate() or not self._erase_beside():
             return False
         with self._db.writing():
             self._db.note(erase="")
         self._due = False
         return True
+
+    def _erase_beside(self) -> bool:
+        """Remove the store beside the ledger where it has rows that the ledger has no more."""
+        if not self._beside.path.exists():
+            return True
+        with self._looking() as con:
+            keys = known_keys(self._table(con).entries())
+            few = self._now.n <= TUNING.rows_in_memory
+        return self._beside.remove_unless(self._template.id, () if few else keys)
+
+    def _models(self, con: Any) -> Models:
+        """Make models of rows as they are seen now."""
+        return Models(self._template, self._now, self._table(con), self._beside)
 
     # -- what is there --------------------------------------------------------------------------
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..messages.total import Total
+from ..pipeline.stream.assembling import NamedRows
 from ..rows.ids import Id
-from .state import State
-from .storage.chunks import ChunkEntry, ChunkTable
+from .models import Divided, Models, all_of
+from .storage.chunks import ChunkEntry
 from .storage.where import groups_of
-from .table import GivenRows
-from .template import Template
 
 Array = np.ndarray
 #: Groups that `by` makes models of at most.
 MOST_GROUPS = 1000
-Parts = list[tuple[Id, GivenRows]]
-#: Positions of rows by key of chunk; None: all of them.
-Group = dict[int, list[int] | None]
 
 
 def copied(model: Any) -> Any:
@@ -30,55 +26,23 @@ def copied(model: Any) -> Any:
     return copy(model)
 
 
-def model_of(
-    template: Template, state: State, table: ChunkTable, entries: Sequence[ChunkEntry]
-) -> Any:
+def model_of(models: Models, entries: Sequence[ChunkEntry]) -> Any:
     """Make the model of some versions of chunks, by the shorter way to the sum of their messages:
     from zero, or from the present sum."""
-    now = {one.key: one for one in state.entries.values()}
+    now = {one.key: one for one in models.state.entries.values()}
     wanted = {one.key: one for one in entries}
-    parts = by_id(table.parts(entries))
-    if not template.exact:
-        return template.model(parts, None)
     gone = [one for key, one in now.items() if key not in wanted]
     new = [one for key, one in wanted.items() if key not in now]
     if len(gone) + len(new) < len(wanted):
-        total = template.minus(state.total, table.parts(gone))
-        total = template.plus(total, table.parts(new))
+        total = models.total_changed(all_of(gone), all_of(new))
     else:
-        total = template.plus(template.zero(), parts)
-    return template.model(parts, total)
+        total = models.total(all_of(entries))
+    return models.of(all_of(entries), total)
 
 
-def by_id(parts: Parts) -> Parts:
-    """Sort rows by the ids of their chunks: numbers first."""
-    return sorted(parts, key=lambda part: (isinstance(part[0], str), part[0]))
-
-
-def split(table: ChunkTable, state: State, group: Group) -> tuple[Parts, Parts, Parts]:
-    """Rows of the chunks that a group touches: all of them, those in the group, and the others."""
-    entries = {one.key: one for one in state.entries.values()}
-    whole, inside, outside = Parts(), Parts(), Parts()
-    for key, at in group.items():
-        if key not in entries:  # an earlier version
-            continue
-        id, rows = entries[key].id, table.rows(entries[key])
-        whole.append((id, rows))
-        if at is None or len(at) == rows.n:
-            inside.append((id, rows))
-            continue
-        some = np.zeros(rows.n, dtype=bool)
-        some[at] = True
-        inside.append((id, rows.take(np.flatnonzero(some))))
-        outside.append((id, rows.take(np.flatnonzero(~some))))
-    return whole, inside, outside
-
-
-def models_by(
-    template: Template, state: State, table: ChunkTable, column: str, values: Any
-) -> dict[Any, Any]:
+def models_by(models: Models, column: str, values: Any) -> dict[Any, Any]:
     """Make one model of the rows of each value of a column."""
-    groups = groups_of(table.con, column, table.keep)
+    groups = groups_of(models.table.con, column, models.table.keep)
     if values is not None:
         unknown = [one for one in values if one not in groups]
         if unknown:
@@ -91,9 +55,8 @@ def models_by(
         )
     found = {}
     for value, group in groups.items():
-        _, inside, _ = split(table, state, group)
-        own = by_id(inside)
-        found[value] = template.model(own, template.plus(template.zero(), own))
+        own = Divided.by(models.state, group).inside
+        found[value] = models.of(own, models.total(own))
     return found
 
 
@@ -124,33 +87,23 @@ class LedgerExplanation:
         return "\n".join(lines)
 
 
-def without_each(
-    template: Template, state: State, table: ChunkTable, model: Any, X: Any, by: str
-) -> LedgerExplanation:
+def without_each(models: Models, model: Any, X: Any, by: str) -> LedgerExplanation:
     """Leave out the rows of each value of a column in turn."""
-    groups = groups_of(table.con, by, table.keep)
+    groups = groups_of(models.table.con, by, models.table.keep)
     if len(groups) > MOST_GROUPS:
         raise ValueError(f"by={by!r} has {len(groups)} values, and {MOST_GROUPS} are possible")
     mean, std = predicted(model, X)
-    everything = dict(table.parts(state.ordered()))
-    named = {id: template.named(id, own) for id, own in everything.items() if template.fitted}
+    rest = LeavingOut(models)
     rows, means, stds = [], [], list[Any]()
     for group in groups.values():
-        whole, inside, outside = split(table, state, group)
-        rows.append(sum(part.n for _, part in inside))
-        touched = {id for id, _ in whole}
-        left = [(id, part) for id, part in everything.items() if id not in touched] + outside
-        if template.fitted:
-            total = _without(template, state, whole, outside)
-            rest = {**named, **{id: template.named(id, part) for id, part in outside}}
-            cut = [rest[id] for id, _ in by_id(left)]
-            own = predicted(template.put_together(cut, total), X)
-        elif left:
-            own = predicted(template.fit(by_id(left)), X)
+        own = Divided.by(models.state, group)
+        rows.append(sum(one.n for one in own.inside))
+        if own.rest or models.template.fitted:
+            found = predicted(rest.model(own), X)
         else:
-            own = np.full_like(mean, np.nan), None if std is None else np.full_like(std, np.nan)
-        means.append(own[0])
-        stds.append(own[1])
+            found = np.full_like(mean, np.nan), None if std is None else np.full_like(std, np.nan)
+        means.append(found[0])
+        stds.append(found[1])
     size = [np.nan_to_num(np.abs(mean - one), nan=np.inf).max(initial=0.0) for one in means]
     order = sorted(range(len(means)), key=lambda k: -size[k])
     values = [*groups]
@@ -161,8 +114,26 @@ def without_each(
     )  # fmt: skip
 
 
-def _without(template: Template, state: State, whole: Parts, outside: Parts) -> Total | None:
-    return template.plus(template.minus(state.total, whole), outside)
+@dataclass(frozen=True)
+class LeavingOut:
+    """Makes models without groups of rows; rows in memory are read and cut once."""
+
+    models: Models
+
+    @cached_property
+    def _named(self) -> dict[Id, NamedRows]:
+        parts = self.models.parts(all_of(self.models.state.ordered()))
+        return {id: self.models.template.named(id, rows) for id, rows in parts}
+
+    def model(self, group: Divided) -> Any:
+        """Make the model of all rows but those of a group."""
+        models, template = self.models, self.models.template
+        total = models.total_without(group)
+        if not (template.fitted and models.in_memory(models.state.n)):
+            return models.of(group.rest, total)
+        some = {id: template.named(id, rows) for id, rows in models.parts(group.outside)}
+        own = {**self._named, **some}
+        return template.put_together([own[one.entry.id] for one in group.rest], total)
 
 
 def predicted(model: Any, X: Any) -> tuple[Array, Array | None]:

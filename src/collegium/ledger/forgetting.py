@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..interface.checks.arguments import check_chunk_id
-from ..messages.total import Total
 from ..rows.ids import Id
-from .state import State
+from .state import RunningTotal, State
 from .storage.chunks import ChunkEntry, ChunkTable
 from .storage.where import matching
 from .table import check_text
@@ -82,14 +81,15 @@ class Lost:
 
 def less_rows(table: ChunkTable, template: Template, state: State, gone: Gone) -> Lost:
     """Take rows out of chunks, in the file too, and their messages out of the sum."""
-    lost, left, entries, count = [], [], [], 0
+    total, lost, entries, count = RunningTotal(template, state.total), list[Id](), [], 0
     for one, at in gone.items():
         rows = table.checked(one)
         stay = np.ones(one.n, dtype=bool)
         stay[slice(None) if at is None else at] = False
         if one.gone is None:
             count += one.n - int(stay.sum())
-            lost.append((one.id, rows))
+            lost.append(one.id)
+            total.hear(one.id, rows, lost=True)
         if not stay.any():
             table.erase(one)
             continue
@@ -99,10 +99,9 @@ def less_rows(table: ChunkTable, template: Template, state: State, gone: Gone) -
         new = replace(one, n=rest.n, sha256=rest.digest(kept))
         table.update(new, rest, kept)
         if one.gone is None:
-            left.append((one.id, rest))
+            total.hear(one.id, rest)
             entries.append(new)
-    total: Total | None = template.plus(template.minus(state.total, lost), left)
     names = sorted({one.id for one in gone}, key=lambda id: (isinstance(id, str), id))
     first = min((one.lsn for one in gone), default=None)
-    after = state.changed(total, [id for id, _ in lost], entries)
+    after = state.changed(total.result(), lost, entries)
     return Lost(after, count, tuple(names), first)

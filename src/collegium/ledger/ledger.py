@@ -11,20 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..messages.probe import probe
-from ..messages.total import Total
 from ..modelfile.arrays import sha256_of
 from ..rows.ids import Id
 from . import adding, audit, certificate, explaining, forgetting, merging
-from .adding import check_size
+from .adding import check_relearning, check_size
 from .certificate import Certificate
 from .core import LedgerFile
+from .cutting import CutRows
 from .forgetting import check_id
-from .state import State
+from .models import all_of
+from .state import RunningTotal, State
 from .storage.chunks import ChunkEntry, ChunkTable, make_kept
 from .storage.database import Database
 from .storage.events import Event, moment
 from .table import GivenRows, TableRoles, check_text
 from .template import Template
+from .tuning import TUNING
 
 Array = np.ndarray
 #: Chunks that may come before the sum is stored again: opening a ledger adds up their messages.
@@ -43,7 +45,8 @@ class Ledger(LedgerFile):
     ----------
     path : str or path
         The file, by custom with the ending ".clgdb"; made where it does not exist. Beside it are
-        files "-wal", "-shm" and "-lock". A local disk.
+        files "-wal", "-shm" and "-lock", and with more than 10⁶ rows a folder ".rows", from which
+        models take their nearest rows. A local disk.
     model : CommitteeRegressor or CommitteeClassifier, default=None
         For a new ledger. A fitted model gives its basis, without rows (see `Ledger.of` for the
         rows too). One that is not fitted: models are fitted to all rows whenever they are asked
@@ -191,6 +194,9 @@ class Ledger(LedgerFile):
         total = old.total
         if new.template.exact:
             total = new.template.heard(total, [one.named for one in new.chunks if one.named])
+        few = old.n + sum(one.rows.n for one in new.chunks) <= TUNING.rows_in_memory
+        if not few:
+            self._cut = CutRows()
         with self._step() as con:
             told = self._with_roles(con, new.roles, new.template)
             table, entries = self._table(con), []
@@ -199,7 +205,8 @@ class Ledger(LedgerFile):
                     0, old.lsn + 1, one.id, at, self.site, one.source, one.rows.n, one.sha256
                 )
                 entries.append(table.insert(entry, one.rows, one.columns))
-                self._cut.note(new.template, entries[-1], one.named)
+                if few:
+                    self._cut.note(new.template, entries[-1], one.named)
             told["chunks"] = [entry.listed() for entry in entries]
             self._record(con, old.plus(total, *entries), "add", reason, told, at)
             self._since += len(entries)
@@ -320,7 +327,7 @@ class Ledger(LedgerFile):
             old, sha = state.entries[id], rows.digest(columns)
             if old.sha256 == sha:
                 return old.lsn
-            check_size(state.n - old.n + rows.n)
+            check_size(self._template, state.n - old.n + rows.n)
             self._template.checked(id, rows)
             with self._step() as con:
                 table = self._table(con)
@@ -363,7 +370,7 @@ class Ledger(LedgerFile):
             roles = self._roles, other._roles
             merging.check_alike(self._template, other._template, roles)
             new = merging.new_chunks(self._now, other._now)
-            check_size(self._now.n + sum(chunk.n for chunk in new))
+            check_size(self._template, self._now.n + sum(chunk.n for chunk in new))
             with self._step() as con, other._looking() as source:
                 return self._merge(con, other, other._table(source), new, reason)
 
@@ -376,19 +383,19 @@ class Ledger(LedgerFile):
             roles = replace(other._roles, target=self._roles.target)
             template = replace(self._template, names=roles.names)
             told.update(self._with_roles(con, roles, template))
-        table, found, parts = self._table(con), [], []
+        alike = len(new) == len(state.entries) and other._db.meta()["probe"] == probe()
+        both = alike and old.total is not None and state.total is not None
+        table, found = self._table(con), []
+        total = RunningTotal(self._template, old.total)
         for one in new:
             rows = theirs.checked(one)
             entry = replace(one, lsn=old.lsn + 1, at=when, site=one.site or other.site)
             found.append(table.insert(entry, rows, theirs.columns(one)))
-            parts.append((one.id, rows))
-        alike = len(new) == len(state.entries) and other._db.meta()["probe"] == probe()
-        if alike and old.total is not None and state.total is not None:
-            total: Total | None = old.total + state.total
-        else:
-            total = self._template.plus(old.total, parts)
+            if not both:
+                total.hear(one.id, rows)
+        heard = old.total + state.total if both else total.result()  # type: ignore[operator]
         told["chunks"] = [one.listed() for one in found]
-        self._record(con, old.changed(total, (), found), "merge", reason, told, when)
+        self._record(con, old.changed(heard, (), found), "merge", reason, told, when)
         self._write_snapshot(con, self._now)
         return self._now.lsn
 
@@ -411,11 +418,12 @@ class Ledger(LedgerFile):
         with self._turn:
             self._own()
             old = self._now
+            check_relearning(old.n)
             with self._looking() as con:
                 table = self._table(con)
                 parts = [(one.id, table.checked(one)) for one in old.ordered()]
             template = Template.of(self._template.fit(parts), self._roles.names)
-            total = template.plus(template.zero(), parts)
+            total = RunningTotal(template, None).all(parts).result()
             state = replace(State.of(template.id, total, old.entries.values()), lsn=old.lsn)
             with self._step() as con:
                 data = template.to_bytes()
@@ -501,7 +509,8 @@ class Ledger(LedgerFile):
         Returns
         -------
         model : CommitteeRegressor or CommitteeClassifier
-            A copy that does not change with the ledger. It is made once for each state.
+            A copy that does not change with the ledger. It is made once for each state. That of
+            more than 10⁶ rows finds them on disk, and cannot learn from others.
         """
         return self.model_and_lsn()[0]
 
@@ -518,14 +527,17 @@ class Ledger(LedgerFile):
             state, cached, template = self._now, self._cached, self._template
             if cached is not None and cached[0] == state.head:
                 return explaining.copied(cached[1]), state.lsn
+            models, made = self._models(con), None
             named, parts = [], []
-            if template.fitted:
+            if not models.in_memory(state.n):
+                made = models.of(all_of(state.ordered()), state.total)
+            elif template.fitted:
                 named = self._cut.of(template, self._table(con), state.ordered())
             else:
                 parts = self._table(con).parts(state.ordered())
-        if template.fitted:
+        if made is None and template.fitted:
             made = template.put_together(named, state.total)
-        else:
+        elif made is None:
             made = template.fit(parts)
         with self._turn:
             self._cached = state.head, made
@@ -548,7 +560,7 @@ class Ledger(LedgerFile):
         with self._looking() as con:
             lsn, table = self._lsn_at(con, when), self._table(con)
             own = table.entries("lsn <= ? AND (gone IS NULL OR gone > ?)", (lsn, lsn))
-            return explaining.model_of(self._template, self._now, table, own)
+            return explaining.model_of(self._models(con), own)
 
     def _lsn_at(self, con: Any, when: Any) -> int:
         if isinstance(when, (int, np.integer)) and not isinstance(when, bool):
@@ -576,8 +588,7 @@ class Ledger(LedgerFile):
         models : dict of value to fitted model
         """
         with self._looking() as con:
-            table = self._table(con)
-            return explaining.models_by(self._template, self._now, table, column, values)
+            return explaining.models_by(self._models(con), column, values)
 
     def explain(self, X: Any, *, by: str = "source") -> explaining.LedgerExplanation:
         """Tell which sources move a prediction: each is left out in turn, with its rows.
@@ -596,8 +607,7 @@ class Ledger(LedgerFile):
             both standard deviations; of classes probabilities. Print it.
         """
         with self._looking() as con:
-            model, table = self.model(), self._table(con)
-            return explaining.without_each(self._template, self._now, table, model, X, by)
+            return explaining.without_each(self._models(con), self.model(), X, by)
 
     def certify(self, lsn: int | None = None) -> Certificate:
         """Certify a forgetting: what was forgotten, how exactly, and what remembers it.
@@ -649,13 +659,16 @@ class Ledger(LedgerFile):
         -------
         found : dict
             Numbers of chunks, rows and events, and hashes. Raises LedgerError where something is
-            not as it was written.
+            not as it was written; a damaged store beside the ledger is removed, and built again
+            by the next model.
         """
         with self._turn:
             self._state = None
             with self._looking() as con:
-                table = self._table(con)
-                return audit.verified(self._db.name, self._template, self._now, table, head)
+                found = audit.verified(self._db.name, self._models(con), head)
+                if found["store"] not in ("whole", "none"):
+                    self._cached = None
+                return found
 
     def export(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Make the records for an audit: chunks and events with their hashes, and coverage.
@@ -673,9 +686,7 @@ class Ledger(LedgerFile):
         records : dict
         """
         with self._looking() as con:
-            found = audit.records(
-                self._db.name, self._template, self._now, self._table(con), self.events()
-            )
+            found = audit.records(self._db.name, self._models(con), self.events())
         if path is not None:
             audit.write_json(path, found)
         return found

@@ -18,10 +18,22 @@ from ..interface.frames.encoded import encoded_parts, known_parts
 from ..interface.options import Chunks
 from ..messages.total import Total
 from ..modelfile.files import model_bytes, model_of_bytes
-from ..pipeline.stream.assembling import NamedRows, adds_exactly, assembled, heard, near_groups
+from ..pipeline.kept.lent import View
+from ..pipeline.stream.assembling import (
+    CountedRows,
+    NamedRows,
+    adds_exactly,
+    assembled,
+    heard,
+    lent_model,
+    near_groups,
+    rows_of_part,
+    weights_left,
+)
 from ..pipeline.systems import system_for
 from ..rows.ids import Id
 from ..rows.rows import Rows
+from .storage.beside import ReadChunk
 from .table import GivenRows
 
 Array = np.ndarray
@@ -150,6 +162,34 @@ class Template:
         """Make the fitted model of rows that are cut already, on the basis."""
         found = copy(self.estimator)
         found._keep(assembled(found, self.settings, named, total))
+        found._forgotten()
+        return found
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows correct predictions, besides the sum of their messages."""
+        return bool(self.settings.answers.keeps_rows)
+
+    def read(self, key: str, id: Id, rows: GivenRows) -> ReadChunk:
+        """Read the rows of a chunk as the model sees them, for a store."""
+        named = self.named(id, rows)
+        found = rows_of_part(self.estimator, self.settings, self._rows(rows))
+        return ReadChunk(key, found, len(named.chunks[0]), named.weight)
+
+    def counted(self, id: Id, rows: GivenRows) -> CountedRows:
+        """Count the parts that rows are cut into, and their weight."""
+        named = self.named(id, rows)
+        return CountedRows(id, len(named.chunks[0]), named.weight)
+
+    def left(self, rows: GivenRows, rest: GivenRows) -> Array:
+        """Weights of the rows of a chunk in a store when but the rest of them are left."""
+        return weights_left(self.estimator, self.settings, self._rows(rows), self._rows(rest))
+
+    def of_store(self, named: Sequence[CountedRows], total: Total | None, view: View | None) -> Any:
+        """Make the fitted model of rows that are in a store, or that it needs no more."""
+        assert total is not None
+        found = copy(self.estimator)
+        found._keep(lent_model(found, named, total, view))
         found._forgotten()
         return found
 

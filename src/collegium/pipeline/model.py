@@ -36,8 +36,9 @@ from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..transforms.warping import WarpedAnswers, Warping
-from .kept.disk import OnDisk, ScaledTargets
+from .kept.disk import ScaledTargets, Stored
 from .kept.kept import Kept
+from .kept.lent import Lent
 from .kept.memory import CommitteeRows
 from .layers import Answering, Refinement, Sizes, Stream
 from .sums import Additive, ChunkBook, GaussianSum
@@ -150,7 +151,7 @@ class CommitteeModel(Layered):
     sizes: Sizes
     chunks: ChunkBook
     stream: Stream = Stream()
-    stored: Any = None  # a `Stored`
+    stored: Stored | Lent | None = None  # rows on disk
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
     refined: Refinement | None = None
     averaged: tuple[Averaged, ...] = ()  # one per output, in place of the exact GP
@@ -195,8 +196,7 @@ class CommitteeModel(Layered):
     def kept(self) -> Any:
         if self.stored is None:
             return CommitteeRows(self.committee)
-        sees = ScaledTargets(self.scaling, self.warping)
-        return OnDisk(self.stored.open(), sees, self.stored.metric, self.stored)
+        return self.stored.seen(ScaledTargets(self.scaling, self.warping))
 
     @property
     def effective_dof(self) -> float:

@@ -35,6 +35,25 @@ def test_neighbours_come_from_all_segments(tmp_path):
         assert_array_equal(stored, given[ids])
 
 
+def test_rows_may_have_any_numbers_that_are_free(tmp_path):
+    """However rows came, the same are found, in the same order; planes depend on numbers alone."""
+    data = rows(900, 2)
+    one, two = data[0][:600], tuple(values[600:] for values in data)
+    later = [(*(values[:600] for values in data), 10_000)]
+    store = Store.build(tmp_path / "rows", later, cell_rows=30)
+    with pytest.raises(ValueError, match="number new rows from 10600 on"):
+        store.add(blocks(two, 2, first=50))
+    store.add(blocks(two, 2, first=50), anywhere=True)
+    assert store.next_row == 10_600 and len(store) == 900
+    ids = np.concatenate([np.arange(600) + 10_000, np.arange(300) + 50])
+    assert_nearest(store, data[0], one[::90] + 0.1, 70, WEIGHTS, ids)
+    assert_array_equal(np.sort(store.numbers()), np.sort(ids))
+    assert_array_equal(store.numbers(), store.ids(np.arange(900)))
+    found = np.concatenate([*store.records()])
+    order = np.argsort(ids)
+    assert_array_equal(found[np.argsort(found["id"])]["X"], data[0][order])
+
+
 def test_segments_of_equal_size_merge(tmp_path):
     """As a binary counter does; what is merged is as if built at once."""
     data = rows(800, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,11 @@ class ChunkTable:
         return rows
 
     def parts(self, entries: Iterable[ChunkEntry]) -> list[tuple[Id, GivenRows]]:
-        return [(one.id, self.rows(one)) for one in entries]
+        return [*self.each(entries)]
+
+    def each(self, entries: Iterable[ChunkEntry]) -> Iterator[tuple[Id, GivenRows]]:
+        """Read the rows of one chunk after the other."""
+        return ((one.id, self.rows(one)) for one in entries)
 
     def columns(self, entry: ChunkEntry) -> Columns:
         """Read the kept columns of a chunk."""

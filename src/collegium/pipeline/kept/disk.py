@@ -65,6 +65,10 @@ class Stored:
             store = store.without(_forgetting[self])
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
 
+    def seen(self, sees: Any) -> OnDisk:
+        """Give the rows as a model sees them, whose targets `sees` makes of those stored."""
+        return OnDisk(self.open(), sees, self.metric, self)
+
     def own(self) -> Store:
         """Open the store to change it: no other model has added to it."""
         store = self.latest()

@@ -21,9 +21,10 @@ from ...numerics.threads import single_threaded
 from ...rows.chunk import Chunk
 from ...rows.ids import ChunkIds, Id
 from ...rows.metric import Metric
-from ...rows.partition import chunk_groups
+from ...rows.partition import chunk_groups, first_of_equals
 from ...rows.rows import Rows
 from ..job import named_rng, stream_job
+from ..kept.lent import Lent, View
 from ..model import CommitteeModel
 from ..settings import Settings
 from ..sums import ChunkBook
@@ -93,6 +94,49 @@ def assembled(
             committee = model.committee.holding(chunks, total)
             own = replace(model.sum, committee=committee)
         return replace(model, sum=own, chunks=book)
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """A chunk whose rows are in a store: its id, parts and total weight."""
+
+    id: Id
+    parts: int
+    weight: float
+
+
+def lent_model(
+    estimator: Any, named: Sequence[CountedRows], total: Total, view: View | None
+) -> Any:
+    """Put a blank model with Gaussian noise and rows of a store together; None: it keeps no rows.
+
+    The model that `assembled` makes of these rows, up to rounding.
+    """
+    model = estimator.model_
+    book = ChunkBook(
+        ChunkIds.of([one.id for one in named]), sum(one.parts for one in named),
+        float(sum(one.weight for one in named)),
+    )  # fmt: skip
+    with single_threaded():
+        own = replace(model.sum, committee=model.committee.holding([], total))
+        lent = None if view is None else Lent.of(view, model.kernel, book.weight)
+    return replace(model, sum=own, chunks=book, stored=lent)
+
+
+def rows_of_part(estimator: Any, settings: Settings, rows: Rows) -> Rows:
+    """Checked rows as a model with Gaussian noise sees them, in one order: equal ones are one."""
+    model = estimator.model_
+    return model.scaling.rows(stream_job(estimator, settings, rows).seen_by(model).rows)
+
+
+def weights_left(estimator: Any, settings: Settings, rows: Rows, rest: Rows) -> Array:
+    """Weights that the rows of `rows_of_part` have when but `rest` of them are left; 0: none."""
+    own, left = (stream_job(estimator, settings, one).rows for one in (rows, rest))
+    table = np.column_stack([np.concatenate(pair) for pair in ((own.X, left.X), (own.y, left.y))])
+    number = first_of_equals(table)[1]
+    weights = np.zeros(number.max() + 1)
+    weights[number[own.w.size :]] = left.w
+    return weights[number[: own.w.size]]
 
 
 def near_groups(estimator: Any, settings: Settings, rows: Rows) -> list[Array]:

@@ -47,14 +47,19 @@ class Incoming:
         self.next = 0  # one above the largest row number
         kept = open(self._spool, "wb") if self._spool else None
         try:
-            for one in pack_blocks(blocks, schema):
+            for one in gathered(self._spooling(pack_blocks(blocks, schema), kept)):
                 self._take(one)
-                if kept:
-                    self._spooled = self._spooled.plus(one)
-                    write_bytes(kept, one)
         finally:
             if kept:
                 kept.close()
+
+    def _spooling(self, records: Iterator[Array], kept: Any) -> Iterator[Array]:
+        """Keep records that can be read only once."""
+        for one in records:
+            if kept:
+                self._spooled = self._spooled.plus(one)
+                write_bytes(kept, one)
+            yield one
 
     def _take(self, records: Array) -> None:
         if self.sample is None:
@@ -62,9 +67,9 @@ class Incoming:
             self.sample = sample_for(self.schema)
         self.sample.add(records)
         if len(records):
-            low = int(records["id"][0])
+            low = int(records["id"].min())
             self.first = low if self.first is None else min(self.first, low)
-            self.next = max(self.next, int(records["id"][-1]) + 1)
+            self.next = max(self.next, int(records["id"].max()) + 1)
 
     def records(self) -> Iterator[Array]:
         """Read all rows again."""

@@ -24,6 +24,10 @@ COLUMNS = ("X", "y", "w", "id")
 CELLS = "cells.npz"
 
 
+class DamagedRows(ValueError):
+    """Rows differ from their checksums."""
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Rows cell by cell, mapped into memory; a copy in another process maps them again.
@@ -126,7 +130,7 @@ class Segment:
     def _refuse(self, name: str, c: int) -> None:
         """Raise an error that names the cell, if it is one."""
         if c >= 0:
-            raise ValueError(
+            raise DamagedRows(
                 f"{self.path / name}.npy is damaged: rows {self.start[c]}–{self.start[c + 1] - 1} "
                 f"(cell {c}) differ from their checksum. Put back a copy of the folder "
                 f"{self.path.parent}, or delete it and fit again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from itertools import chain
@@ -179,6 +179,10 @@ class Store:
                 total += float(w[one.alive_between(a, b) - a].sum() if one.dead.size else w.sum())
         return total
 
+    def records(self) -> Iterator[Array]:
+        """Yield all rows that are not forgotten, in slices."""
+        return chain.from_iterable(one.records() for one in self._segments)
+
     def __len__(self) -> int:
         """Count the rows that are not forgotten."""
         return sum(one.alive for one in self._segments)
@@ -217,8 +221,12 @@ class Store:
         first = self.tentative_from
         return None if first is None else (first, self._manifest.get("before", ""))
 
-    def add(self, blocks: Iterable[Block], *, keep: int = 0, tentative: str = "") -> None:
+    def add(
+        self, blocks: Iterable[Block], *, keep: int = 0, tentative: str = "", anywhere: bool = False
+    ) -> None:
         """Add rows, with numbers above all others, as a segment.
+
+        `anywhere`: their numbers are among those of others, and no row has had them before.
 
         The last segments that are less than twice as large are sorted into it, so there are at
         most log₂ n segments and a row is rewritten log n times. Their forgotten rows are dropped.
@@ -231,7 +239,7 @@ class Store:
             new = Incoming(blocks, work, self.schema)
             if new.sample is None or new.first is None:
                 return
-            if new.first < self.next_row:
+            if new.first < self.next_row and not anywhere:
                 raise ValueError(
                     f"row number {new.first} is taken: number new rows from {self.next_row} on"
                 )
@@ -241,12 +249,13 @@ class Store:
                 for records in self._segments[kept].records():
                     new.sample.add(records)
             merged = self._segments[kept:]
+            next_row = max(new.next, self.next_row)
             routed = route_rows(
                 work, self.schema, new.sample,
-                lambda: chain(*(one.records() for one in merged), new.records()), new.next,
+                lambda: chain(*(one.records() for one in merged), new.records()), next_row,
             )  # fmt: skip
             listed = write_segment(work, routed, self._manifest["cell_rows"])
-            manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
+            manifest = {**self._manifest, "next_row": next_row, "segments": segments[:kept]}
             manifest["tombstones"] = self._left_after(merged)
             manifest["token"] = tentative
             start = (self.before_tentative or (self.next_row, self.token)) if tentative else None
@@ -390,6 +399,10 @@ class Store:
             found.append(offset + at)
             ids.append(own[at])
         return np.concatenate(found)[np.argsort(np.concatenate(ids))]
+
+    def numbers(self) -> Array:
+        """Read the row numbers at all positions."""
+        return np.concatenate([one.between("id", 0, len(one)) for one in self._segments])
 
     def ids(self, positions: Any) -> Array:
         """Read the row numbers at positions."""
