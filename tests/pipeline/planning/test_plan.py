@@ -194,9 +194,9 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_a_check_takes_no_more_rows_than_there_is_time_for(factor):
     known = plan(limits=1e3)
-    costs = {"messages": 1.0, "passing": 2.0, "answering": 1e-3, "error": 2e-3}
+    costs = {"messages": 1.0, "passing": 2.0, "regions": 0.4, "answering": 1e-3, "error": 2e-3}
     after = 1.0 + (2.0 + 2e-3 * 800)  # messages, and the scale of errors
-    need = CAREFUL * CHECKS * (2.0 + 1e-3 * 500)
+    need = CAREFUL * CHECKS * (2.0 + 0.4 + 1e-3 * 500)
 
     def left(seconds):
         return with_left(known, factor * seconds, factor, **costs)
@@ -204,7 +204,7 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for(factor):
     assert left(after + need + 0.1).held_out(800) in range(500, 600)
     assert left(after + need - 0.9).held_out(800) == 0  # below FEWEST
     assert left(after + need + 9.0).held_out(800) == 800
-    once = CAREFUL * (2.0 + 1e-3 * 500)
+    once = CAREFUL * (2.0 + 0.4 + 1e-3 * 500)
     rest = 1.0 + (2.0 + 2e-3 * 500)
     for spare in (0.1, -0.1):
         now = left(rest + once + spare)
