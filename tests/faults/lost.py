@@ -5,9 +5,9 @@ written, cut, synced and deleted. A power cut at any moment leaves of each file 
 and of the later writes any part: none, all, some of them, the first bytes of one.
 """
 
+import _sqlite3
 import ctypes
 import os
-import sqlite3  # noqa: F401  # loads the library
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_void_p
 from pathlib import Path
@@ -38,22 +38,16 @@ class Vfs(ctypes.Structure):
 
 
 def library():
-    """The library that Python's sqlite3 uses; None where it cannot be reached."""
-    paths = [None]
-    try:
-        with open("/proc/self/maps") as file:
-            paths += sorted({line.split()[-1] for line in file if "libsqlite3" in line})
-    except OSError:
+    """The library that Python's sqlite3 uses, and not one that another package brings; None where
+    it cannot be reached."""
+    found = ctypes.CDLL(getattr(_sqlite3, "__file__", None))  # looks in what it is linked with too
+    if not hasattr(found, "sqlite3_vfs_find"):
         return None
-    for path in paths[::-1]:
-        found = ctypes.CDLL(path)
-        if hasattr(found, "sqlite3_vfs_find"):
-            found.sqlite3_vfs_find.restype = POINTER(Vfs)
-            found.sqlite3_vfs_find.argtypes = [c_char_p]
-            found.sqlite3_vfs_register.argtypes = [POINTER(Vfs), c_int]
-            found.sqlite3_vfs_unregister.argtypes = [POINTER(Vfs)]
-            return found
-    return None
+    found.sqlite3_vfs_find.restype = POINTER(Vfs)
+    found.sqlite3_vfs_find.argtypes = [c_char_p]
+    found.sqlite3_vfs_register.argtypes = [POINTER(Vfs), c_int]
+    found.sqlite3_vfs_unregister.argtypes = [POINTER(Vfs)]
+    return found
 
 
 class Log:
