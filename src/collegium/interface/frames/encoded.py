@@ -68,6 +68,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     elif (rows := as_dicts(X)) is not None and (isinstance(X, (Mapping, list, tuple)) or not reset):
         numbers = encoded_dicts(estimator, rows, reset=reset)
     else:
+        refuse_no_table(X)
         numbers = encoded(estimator, X, reset=reset)
     if numbers is None:
         try:
@@ -84,6 +85,18 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     if not y:
         return check_array(numbers, input_name="X", **checks)
     return check_X_y(numbers, *y, estimator=estimator, **checks)
+
+
+def refuse_no_table(X: Any) -> None:
+    """Refuse a single column of pandas or polars, and a frame that has only an index."""
+    if hasattr(X, "to_frame") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 1:
+        raise ValueError(
+            f"X is one column (a {type(X).__name__}), and a table is needed: give X.to_frame(). "
+            "The index of a frame is not read: X.reset_index() makes it a column"
+        )
+    shape = getattr(X, "shape", ())
+    if hasattr(X, "reset_index") and len(shape) == 2 and shape[1] == 0 < shape[0]:
+        raise ValueError("X has no columns: its index is not read, X.reset_index() makes it one")
 
 
 def _words(error: Exception) -> bool:
