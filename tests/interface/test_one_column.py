@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import collegium
-from collegium import CommitteeRegressor, RegressionFilter
+from collegium import CommitteeRegressor, OnlineGPRegressor, RegressionFilter
 from collegium.metrics import coverage
 from collegium.optimise import minimise
 
@@ -48,6 +48,19 @@ def test_other_words_that_name_the_remedy(tmp_path):
     path.write_text("a,b\n" + "1,2\n" * 40)
     with pytest.raises(collegium.ModelFileError, match=r"^this is not a model file.*model\.save"):
         collegium.load(path)
+
+
+@pytest.mark.parametrize("one", [3.0, 3, np.float64(3.0), np.array(3.0)])
+@pytest.mark.parametrize("estimator", [CommitteeRegressor, OnlineGPRegressor])
+def test_a_row_of_a_stream_has_its_y_in_a_list(estimator, one):
+    model = estimator(random_state=0)
+    with pytest.raises(ValueError, match=r"y=3 is one number: give a list.*\[3\]"):
+        model.partial_fit({"a": 1.0, "b": 2.0}, one)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_a_committee_that_cannot_follow_says_what_can():
+    assert "forgetting='auto'" in CommitteeRegressor()._remedy()
 
 
 def test_an_optimum_is_short_to_read():
