@@ -59,6 +59,23 @@ def test_a_row_of_a_stream_has_its_y_in_a_list(estimator, one):
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize("words", [False, True])
+def test_a_frame_with_its_target_after_the_fit(words):
+    frame = pandas.DataFrame({"a": Y, "b": (["u", "v", "w"] if words else [1.0, 2.0, 4.0]) * 10})
+    model = CommitteeRegressor(random_state=0).fit(frame.assign(p=Y), y="p")
+    expected = model.predict(frame)
+    with pytest.raises(ValueError, match="only fit of a frame.*frame.drop"):
+        model.partial_fit(frame.assign(p=Y), "p")
+    for more in (frame.assign(p=Y), frame.assign(p=Y, q=Y)):
+        with pytest.raises(ValueError, match=r"(?s)- p\n.*list\(model.feature_names_in_\)"):
+            model.predict(more)
+        given = more[list(model.feature_names_in_)]
+        np.testing.assert_array_equal(model.predict(given), expected)
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing") as said:
+        model.predict(frame[["a"]])
+    assert "Leave out" not in str(said.value)
+
+
 def test_a_committee_that_cannot_follow_says_what_can():
     assert "forgetting='auto'" in CommitteeRegressor()._remedy()
 

@@ -120,7 +120,7 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
         if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
         if not _named_alike(estimator, X):
-            _check_feature_names(estimator, X, reset=False)
+            _check_known_names(estimator, X)
             _check_n_features(estimator, X, reset=False)
         return estimator.encoding_.forward(X)
     vars(estimator).pop("encoding_", None)
@@ -141,6 +141,20 @@ def _named_alike(estimator: Any, X: Any) -> bool:
     take longer than an answer, would find nothing."""
     names, own = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
     return names is not None and own is not None and list(own) == list(names)
+
+
+def _check_known_names(estimator: Any, X: Any) -> None:
+    """Refuse other columns as scikit-learn does; with more than those of fit, say which to keep."""
+    try:
+        _check_feature_names(estimator, X, reset=False)
+    except ValueError as error:
+        names = set(getattr(estimator, "feature_names_in_", ()))
+        if names and names < set(getattr(X, "columns", ())):
+            raise ValueError(
+                f"{error}Leave out the further columns, y among them: "
+                "frame[list(model.feature_names_in_)] has those of fit"
+            ) from error
+        raise
 
 
 def encoded_dicts(estimator: Any, rows: Sequence[Row], *, reset: bool) -> Array:
