@@ -232,7 +232,10 @@ def _columns(**arrays):
         if name == "y_std" and (a < 0).any():
             raise ValueError("y_std has negative values; give standard deviations, at least 0")
         if name == "upper" and (columns["lower"] > columns["upper"]).any():
-            raise ValueError("lower is greater than upper in some rows; swap or repair the ends")
+            raise ValueError(
+                "lower is greater than upper in some rows; swap or repair the ends (these are ends "
+                "of intervals, as predict_interval has them, and not means and deviations)"
+            )
     return columns.values()
 
 

@@ -68,6 +68,23 @@ def test_a_summary_of_defaults_with_few_rows_and_with_known_noise():
     assert_array_equal(flat.feature_importances_, 0.0)
 
 
+@pytest.mark.parametrize(
+    "kernel, words",
+    [
+        (kernels.Periodic(2.0, 1.0, "1 week", columns="day"), "period day 6.048e+05 (7 days)"),
+        (kernels.Season(9.0, period="12 hours", columns="day"), "period 4.32e+04 (12 hours)"),
+        (kernels.RBF(1.0, [3.0e8, 90.0]), "size 90, day 3e+08 (9.51 years)"),
+        (kernels.RBF(1.0, 100.0, columns="day"), "length scale 100 (100 seconds) of day"),
+        (kernels.RBF(1.0, 600.0, columns="day"), "length scale 600 (10 minutes) of day"),
+        (kernels.RBF(1.0, 600.0, columns="size"), "length scale 600 of size"),
+    ],
+)
+def test_lengths_of_dates_are_in_days_too(kernel, words):
+    names = ["day", "size"]
+    said = term_words(kernel.on_columns(names), names, np.ones(2), frozenset({"day"}))
+    assert words in said
+
+
 def test_errors_that_vary_are_told():
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, size=(300, 1))

@@ -100,7 +100,7 @@ class Estimator(BaseEstimator):
         if not hasattr(self, "forgetting"):
             return (
                 "A sum over all rows cannot follow that: call fit with recent rows, or take "
-                "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting below 1"
+                "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting='auto'"
             )
         several = getattr(getattr(self, "model_", None), "rates", ())
         if several:

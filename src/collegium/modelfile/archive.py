@@ -140,18 +140,18 @@ def name_of(i: int) -> str:
 
 
 #: For files that begin in another way.
-NOT_OURS = "not a model file of collegium, or its beginning is damaged"
+NOT_OURS = "not a model file of collegium, as model.save writes it, or its beginning is damaged"
 
 
 def manifest_size(head: bytes, size: int) -> tuple[int, int]:
     """Read length and crc32 of the manifest from the first bytes of a file of this size."""
     name = MANIFEST.encode()
     if len(head) < LOCAL.size + len(name):
-        raise ModelFileError(f"{MANIFEST}: the file ends within its first header: {NOT_OURS}")
+        raise ModelFileError(f"the file ends within its first header: {NOT_OURS}")
     *_, crc32, length, _, _, _ = LOCAL.unpack(head[: LOCAL.size])
     entry = Entry(MANIFEST, 0, length, crc32, aligned=False)
     if head[: len(entry.header)] != entry.header:
-        raise ModelFileError(f"{MANIFEST}: this is not where a model file begins: {NOT_OURS}")
+        raise ModelFileError(f"this is {NOT_OURS}")
     if entry.start + length > size:
         raise ModelFileError(f"{MANIFEST}: the file ends within it")
     return length, crc32

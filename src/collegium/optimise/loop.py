@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -27,9 +27,10 @@ class Optimum:
 
     x: Any  # an array (d,), or a dict
     value: float  # y there, or the mean of the posterior where there is noise
-    X: Any  # all points, in the order of evaluations: an array (n, d), or a list of dicts
-    y: Array  # (n,)
-    model: Any  # fitted to all of them
+    #: All points, in the order of evaluations: an array (n, d), or a list of dicts.
+    X: Any = field(repr=False)
+    y: Array = field(repr=False)  # (n,)
+    model: Any = field(repr=False)  # fitted to all of them
 
 
 def minimise(

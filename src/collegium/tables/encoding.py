@@ -14,6 +14,7 @@ from ..numerics.records import record
 from .levels import GAP, Key, unknown_code
 from .reading import DATE, LEVELS, NUMBER, Found, as_levels, names_of, read_columns
 from .seen import MOST, Seen, refuse_infinite, seen
+from .texts import warn_of_texts
 
 Array = np.ndarray
 
@@ -65,7 +66,7 @@ class Column:
         if found.kind != self.kind and not found.gone.all():
             raise ValueError(
                 f"column {self.name!r} holds {_held(found)} and held {WORDS[self.kind]} when "
-                "the model was fitted: convert it"
+                f"the model was fitted: convert it{REMEDIES[self.kind]}"
             )
         refuse_infinite(found)
         if found.kind == LEVELS:  # all values are missing
@@ -74,6 +75,11 @@ class Column:
 
 
 WORDS = {NUMBER: "numbers", DATE: "dates", LEVELS: "levels"}
+#: How a column becomes one of another kind.
+REMEDIES = {
+    NUMBER: ", as pd.to_numeric does",
+    DATE: ", as pd.to_datetime or pd.Timestamp does",
+}
 
 
 def _held(found: Found) -> str:
@@ -97,8 +103,15 @@ class Encoding:
         `categories`: columns to treat as levels whatever their type, by name, position or as a
         mask; "from_dtype": columns of texts and of categorical types.
         """
-        found = read_columns(table)
-        return cls.of(seen(levelled(found, asked(categories, [one.name for one in found]))))
+        return cls.of_columns(read_columns(table), categories)
+
+    @classmethod
+    def of_columns(cls, found: Sequence[Found], categories: Any = "from_dtype") -> Encoding:
+        """Learn the encoding of columns that were read, with a warning of dates as text."""
+        levels = asked(categories, [one.name for one in found])
+        if categories is not None:  # None refuses words
+            warn_of_texts(found, levels)
+        return cls.of(seen(levelled(found, levels)))
 
     @classmethod
     def of_parts(

@@ -23,7 +23,10 @@ def limits_allowed(value) -> tuple[float, float]:
             value.memory, "memory" + name
         )
     if isinstance(value, str):
-        return seconds_allowed(None, ""), bytes_allowed(value, "limits")
+        more = (
+            ", or None; a time is a number of seconds, limits=120 or Limits(time=120, memory='2GB')"
+        )
+        return seconds_allowed(None, ""), size_in_bytes(value, "limits", more)
     return seconds_allowed(value, "limits"), bytes_allowed(None, "")
 
 

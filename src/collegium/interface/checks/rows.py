@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -28,6 +29,7 @@ NUMBERS = tuple(np.dtype(name) for name in ("f8", "f4", "i8", "i4"))
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
     refuse_collections(X, y, sample_weight)
+    _refuse_single_y(y)
     _refuse_words(y)
     refuse_missing(y)
     X, y = validated(
@@ -42,6 +44,17 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
         check_consistent_length(X, w)
         check_weights(w)
     return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
+
+
+def _refuse_single_y(y) -> None:
+    if isinstance(y, str):
+        raise ValueError(
+            f"y={y!r} names a column, which only fit of a frame takes: give X and y apart, "
+            f"frame.drop(columns={y!r}) and frame[{y!r}]"
+        )
+    if isinstance(y, Real) or (isinstance(y, np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf"):
+        shown = f"{float(y):g}"
+        raise ValueError(f"y={shown} is one number: give a list with one value per row, [{shown}]")
 
 
 def refuse_collections(*values) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tables.encoding import Encoding, asked, levelled
+from ...tables.encoding import Encoding
 from ...tables.reading import Found, objects_column
-from ...tables.seen import seen
 
 Array = np.ndarray
 Row = Mapping[Any, Any]
@@ -81,7 +80,7 @@ def learn_columns(estimator: Any, rows: Sequence[Row], *, tables: bool) -> list[
     estimator.feature_names_in_ = np.array(names, dtype=object)
     if tables:
         categories = getattr(estimator, "categorical_features", "from_dtype")
-        estimator.encoding_ = Encoding.of(seen(levelled(found, asked(categories, names))))
+        estimator.encoding_ = Encoding.of_columns(found, categories)
     return found
 
 

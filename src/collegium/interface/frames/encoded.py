@@ -68,6 +68,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     elif (rows := as_dicts(X)) is not None and (isinstance(X, (Mapping, list, tuple)) or not reset):
         numbers = encoded_dicts(estimator, rows, reset=reset)
     else:
+        refuse_no_table(X)
         numbers = encoded(estimator, X, reset=reset)
     if numbers is None:
         try:
@@ -84,6 +85,17 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     if not y:
         return check_array(numbers, input_name="X", **checks)
     return check_X_y(numbers, *y, estimator=estimator, **checks)
+
+
+def refuse_no_table(X: Any) -> None:
+    """Refuse a single column of pandas or polars, and a frame that has only an index."""
+    if hasattr(X, "to_frame") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 1:
+        raise ValueError(
+            f"X is one column (a {type(X).__name__}), and a table is needed: give X.to_frame(). "
+            "The index of a frame is not read: X.reset_index() makes it a column"
+        )
+    if hasattr(X, "reset_index") and len(X) and not len(X.columns):
+        raise ValueError("X has no columns: its index is not read, X.reset_index() makes it one")
 
 
 def _words(error: Exception) -> bool:
@@ -108,7 +120,7 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
         if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
         if not _named_alike(estimator, X):
-            _check_feature_names(estimator, X, reset=False)
+            _check_known_names(estimator, X)
             _check_n_features(estimator, X, reset=False)
         return estimator.encoding_.forward(X)
     vars(estimator).pop("encoding_", None)
@@ -129,6 +141,20 @@ def _named_alike(estimator: Any, X: Any) -> bool:
     take longer than an answer, would find nothing."""
     names, own = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
     return names is not None and own is not None and list(own) == list(names)
+
+
+def _check_known_names(estimator: Any, X: Any) -> None:
+    """Refuse other columns as scikit-learn does; with more than those of fit, say which to keep."""
+    try:
+        _check_feature_names(estimator, X, reset=False)
+    except ValueError as error:
+        names = set(getattr(estimator, "feature_names_in_", ()))
+        if names and names < set(getattr(X, "columns", ())):
+            raise ValueError(
+                f"{error}Leave out the further columns, y among them: "
+                "frame[list(model.feature_names_in_)] has those of fit"
+            ) from error
+        raise
 
 
 def encoded_dicts(estimator: Any, rows: Sequence[Row], *, reset: bool) -> Array:

@@ -13,6 +13,7 @@ from ...kernels import Kernel, Leaf, Sum
 from ...kernels.columns import On, Wrapped
 from ...kernels.composite import Composite
 from ...kernels.season import Season
+from ...kernels.stationary.periodic import UNITS
 from ...kernels.wrapped.scored import Scored
 from ...kernels.wrapped.stepped import Stepped
 from ...rows.metric import column_scales
@@ -40,6 +41,10 @@ WORDS = {
 }
 #: Those whose length scales are of slopes.
 LINES = ("Linear", "Trend")
+#: Names of columns of dates.
+Dates = frozenset[str]
+#: Units that lengths of time are said in, the largest first.
+TIMES = ("year", "day", "hour", "minute", "second")
 #: What a target is seen by.
 TRANSFORMS = {"log": "logarithm", "yeo-johnson": "power (Yeo and Johnson)", "rank": "normal scores"}
 
@@ -60,7 +65,7 @@ def summary_of(estimator: Any) -> str:
 def found_lines(estimator: Any) -> list[tuple[str, str]]:
     """Tell what a model keeps of its fit, as words and texts; it takes no predictions."""
     model, names = estimator.model_, column_names(estimator)
-    function = function_lines(model, names)
+    function = function_lines(model, names, date_names(estimator))
     return [
         ("rows", rows_line(model)),
         *forgetting_lines(model),
@@ -84,6 +89,14 @@ def column_names(estimator: Any) -> list[str]:
     own = [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else list(given)
     encoding = getattr(estimator, "encoding_", None)
     return own + [f"{own[k]} is missing" for k in (encoding.filled if encoding else ())]
+
+
+def date_names(estimator: Any) -> Dates:
+    """Names of the columns of dates."""
+    encoding = getattr(estimator, "encoding_", None)
+    return (
+        frozenset(one.name for one in encoding.columns if one.kind == DATE) if encoding else Dates()
+    )
 
 
 def listed(words: Sequence[str], more: str = "more", most: int = NAMED) -> str:
@@ -174,7 +187,7 @@ def classes_lines(estimator: Any) -> list[tuple[str, str]]:
     return [("classes", f"{len(classes)}: {listed([str(one) for one in classes])}")]
 
 
-def function_lines(model: Any, names: Sequence[str]) -> list[str]:
+def function_lines(model: Any, names: Sequence[str], dates: Dates = frozenset()) -> list[str]:
     """The prior, term by term."""
     averaged = getattr(model, "averaged", ())
     if averaged:
@@ -192,17 +205,20 @@ def function_lines(model: Any, names: Sequence[str]) -> list[str]:
         spread[kernel.columns] = column_scales(kernel.seen(model.some_inputs()))[kernel.columns]
         kernel = kernel.kernel
     terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
-    each = [term_words(term, own, spread) for term in terms]
+    each = [term_words(term, own, spread, dates) for term in terms]
     return [text if k == 0 else f"plus {text}" for k, text in enumerate(each)]
 
 
-def term_words(kernel: Kernel, names: list[str], spread: Array) -> str:
-    """Describe a term of a kernel, columns by name, those of short length scales first."""
+def term_words(kernel: Kernel, names: list[str], spread: Array, dates: Dates = frozenset()) -> str:
+    """Describe a term of a kernel, columns by name, those of short length scales first.
+
+    Lengths in columns of `dates`, which are counted in seconds, are said in days too.
+    """
     if isinstance(kernel, On):
         at = list(kernel.positions or ())
-        return term_words(kernel.kernel, [names[k] for k in at], spread[at])
+        return term_words(kernel.kernel, [names[k] for k in at], spread[at], dates)
     if isinstance(kernel, Composite):
-        parts = [term_words(part, names, spread) for part in kernel.parts]
+        parts = [term_words(part, names, spread, dates) for part in kernel.parts]
         return (" times " if not isinstance(kernel, Sum) else " plus ").join(parts)
     if isinstance(kernel, Wrapped):
         inner = WORDS.get(type(kernel.kernel).__name__, repr(kernel.kernel))
@@ -211,14 +227,17 @@ def term_words(kernel: Kernel, names: list[str], spread: Array) -> str:
         return repr(kernel)
     text = WORDS.get(type(kernel).__name__, type(kernel).__name__) + _size(kernel)
     if isinstance(kernel, Season):
-        periods = ", ".join(f"{period:.4g}" for period in np.atleast_1d(kernel.period))
+        periods = ", ".join(
+            f"{period:.4g}{_in_time(period, name, dates)}"
+            for period, name in zip(np.atleast_1d(kernel.period), [*names, *names[:1]])
+        )
         return f"{WORDS['Season']} of {listed(names)}; period {periods}"
     if type(kernel).__name__ in LINES:
         bent = getattr(kernel, "degree", 1) > 1
         own = "a trend, which bends" if bent else WORDS[type(kernel).__name__]
         return f"{own} of {listed(names)}"
     if hasattr(kernel, "length_scale"):
-        return f"{text}; {lengths_words(kernel, names, spread)}"
+        return f"{text}; {lengths_words(kernel, names, spread, dates)}"
     return text if type(kernel).__name__ in ("Constant", "White") else f"{text} of {listed(names)}"
 
 
@@ -228,23 +247,39 @@ def _size(kernel: Any) -> str:
     return "" if variance is None else f", sd {np.sqrt(variance):.3g}"
 
 
-def lengths_words(kernel: Any, names: list[str], spread: Array) -> str:
+def lengths_words(kernel: Any, names: list[str], spread: Array, dates: Dates = frozenset()) -> str:
     """Length scales in the units of the columns, the shortest beside the spread of each first;
     levels are one apart."""
     codes = [k for k in getattr(kernel, "categories", ()) if not isinstance(k, str)]
     spread = spread.copy()
     spread[codes] = 1.0
     if np.ndim(kernel.length_scale) == 0:
-        text = f"length scale {float(kernel.length_scale):.3g} of {listed(names)}"
+        length = float(kernel.length_scale)
+        time = _in_time(length, names[0], dates) if names else ""
+        text = f"length scale {length:.3g}{time} of {listed(names)}"
     else:
         lengths = np.asarray(kernel.length_scale, dtype=float)
         order = np.argsort(lengths / spread, kind="stable")
-        words = [f"{names[j]} {lengths[j]:.3g}" + " (levels)" * (j in codes) for j in order]
+        words = [
+            f"{names[j]} {lengths[j]:.3g}{_in_time(lengths[j], names[j], dates)}"
+            + " (levels)" * (j in codes)
+            for j in order
+        ]
         text = f"length scales {listed(words, 'longer')}"
     if hasattr(kernel, "period"):
         periods = np.broadcast_to(kernel.period, (len(names),))
-        text += "; period " + listed([f"{n} {p:.4g}" for n, p in zip(names, periods)])
+        text += "; period " + listed(
+            [f"{n} {p:.4g}{_in_time(p, n, dates)}" for n, p in zip(names, periods)]
+        )
     return text
+
+
+def _in_time(seconds: float, name: str, dates: Dates) -> str:
+    """A length in a column of dates, in the largest unit that it holds twice, up to years."""
+    if name not in dates:
+        return ""
+    unit = next((one for one in TIMES if seconds >= 2.0 * UNITS[one]), TIMES[-1])
+    return f" ({seconds / UNITS[unit]:,.3g} {unit}s)"
 
 
 def members_lines(model: Any) -> list[tuple[str, str]]:
