@@ -94,7 +94,7 @@ def refuse_no_table(X: Any) -> None:
             f"X is one column (a {type(X).__name__}), and a table is needed: give X.to_frame(). "
             "The index of a frame is not read: X.reset_index() makes it a column"
         )
-    if hasattr(X, "reset_index") and len(X) and not len(X.columns):
+    if hasattr(X, "reset_index") and not len(X.columns) and len(X):
         raise ValueError("X has no columns: its index is not read, X.reset_index() makes it one")
 
 
