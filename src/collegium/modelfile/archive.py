@@ -140,7 +140,10 @@ def name_of(i: int) -> str:
 
 
 #: For files that begin in another way.
-NOT_OURS = "not a model file of collegium, as model.save writes it, or its beginning (manifest.json) is damaged"
+NOT_OURS = (
+    "not a model file of collegium, as model.save writes it, or its beginning (manifest.json) is "
+    "damaged"
+)
 
 
 def manifest_size(head: bytes, size: int) -> tuple[int, int]:
