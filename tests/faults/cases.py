@@ -351,7 +351,7 @@ def kill_ledger(folder, tried, count, seed=0):
     shutil.rmtree(folder)
 
 
-def cut_ledger(folder, tried, count, seed=0, changes=8):
+def cut_ledger(folder, tried, count, seed=0, changes=8, sessions=3):
     """Power cuts while a ledger is made, changed, closed and changed again: what was acknowledged
     is kept, and the state is a replay."""
     if library() is None:
@@ -360,7 +360,7 @@ def cut_ledger(folder, tried, count, seed=0, changes=8):
     live.mkdir(parents=True)
     rng, path = np.random.default_rng(seed), live / "a.clgdb"
     with noting(live) as log:
-        for session in range(3):
+        for session in range(sessions):
             with collegium.Ledger(path, fitted()) as own:
                 log.tell(own.lsn, own.state)
                 for _ in range(changes):

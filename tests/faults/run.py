@@ -26,6 +26,7 @@ def all_faults(folder: Path, flips: int, seed: int, kills: int = 40) -> cases.Tr
     cases.flip_file(folder / "model", tried, 5 * flips, seed)
     cases.kill_ledger(folder / "ledger", tried, kills, seed)
     cases.cut_ledger(folder / "cut", tried, kills, seed)
+    cases.cut_ledger(folder / "new", tried, kills, seed, changes=0, sessions=1)
     cases.swap_source(folder / "swap", tried)
     cases.flip_parquet(folder / "pages", tried, 2 * flips, seed)
     return tried

@@ -58,6 +58,13 @@ def test_a_power_cut_loses_nothing_of_a_ledger_that_was_acknowledged(tmp_path):
 
 
 @needs_sqlite
+def test_a_power_cut_while_a_ledger_is_made_leaves_one_or_none(tmp_path):
+    tried = cases.Tried()
+    cases.cut_ledger(tmp_path / "a", tried, 200, changes=0, sessions=1)
+    none_wrong(tried, 200)
+
+
+@needs_sqlite
 @pytest.mark.slow
 def test_five_hundred_power_cuts(tmp_path):
     tried = cases.Tried()

@@ -50,13 +50,19 @@ class Database:
         """Whether there is a file that is not empty; one that was never filled is."""
         if not os.path.exists(self.path) or not os.path.getsize(self.path):
             return False
-        try:
-            con = sqlite3.connect(f"{Path(self.path).as_uri()}?mode=ro", **self._how())
-            found = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            con.close()
-        except sqlite3.Error:  # it cannot be read: errors will tell
-            return True
-        return found > 0
+        # A journal is there if the power went while the file was made: SQLite takes that back as
+        # soon as the file is opened to write.
+        modes = ("ro", "rw") if os.path.exists(f"{self.path}-journal") else ("ro",)
+        for mode in modes:
+            with suppress(sqlite3.Error):
+                return self._tables(mode) > 0
+        return True  # it cannot be read: errors will tell
+
+    def _tables(self, mode: str) -> int:
+        """Count the tables in the file."""
+        uri = f"{Path(self.path).as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(uri, **self._how())) as con:
+            return int(con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     @property
     def con(self) -> Any:
