@@ -30,7 +30,7 @@ FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
-	@echo "make test            the test suite (four to five minutes on two cores)"
+	@echo "make test            the test suite (eight to nine minutes on two cores)"
 	@echo "make test-slow       the tests that take long"
 	@echo "make test-engines    engines of Dask, Ray and Spark on clusters of this machine, workers killed"
 	@echo "make test-works-with  skpro, sktime, river, MLflow, MAPIE, Optuna, shap, skore, xarray, the real ones"
